@@ -156,7 +156,7 @@ static int help_for(const char *called, const char *name)
 	const struct command *command = find_called(called, name);
 	char first[] = "help", second[] = "--help";
 	char *argv[] = { first, second, NULL };
-	return command ? command->run(command, 2, argv) : no_command(name);
+	return command ? cmd_run(command, 2, argv) : no_command(name);
 }
 
 static bool is_one_of(const char *name, const char *a, const char *b, const char *c)
@@ -197,5 +197,5 @@ int main(int argc, char **argv)
 	const struct command *command = find_called(called, name);
 	if (!command)
 		hand_over(name, argv + 1);
-	return command ? command->run(command, argc - 1, argv + 1) : no_command(name);
+	return command ? cmd_run(command, argc - 1, argv + 1) : no_command(name);
 }

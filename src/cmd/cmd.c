@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/moment.h"
+#include "cmd/share/configure.h"
+#include "cmd/share/hand_over.h"
 
 /* "usage: gua NAME ARGUMENTS" */
 static void add_usage(struct str *out, const struct command *self)
@@ -19,6 +21,7 @@ static void add_usage(struct str *out, const struct command *self)
 	str_addf(out, "%s%s\n", *self->usage ? " " : "", self->usage);
 }
 
+/* Returns the index of the first operand, or 0 if *status must be returned. */
 static int parse_line(
 	const struct command *self, struct command_line *line, void *values, int *status)
 {
@@ -47,34 +50,69 @@ int cmd_options(const struct command *self, int argc, char **argv, void *values,
 	return parse_line(self, &line, values, status);
 }
 
-int cmd_options_only(
-	const struct command *self, int argc, char **argv, void *values, int *status)
+/* Refuses a word that is no option, for a command without operands. If it is the name of a
+ * store, the message names --db. */
+static int check_operand(const struct command *self, const char *word, struct err *e)
 {
-	struct command_line line = { .argc = argc, .argv = argv };
-	return cmd_line_only(self, &line, values, status);
-}
-
-int cmd_line_only(
-	const struct command *self, struct command_line *line, void *values, int *status)
-{
-	struct err e = { 0 };
-	int first = parse_line(self, line, values, status);
-	if (!first)
-		return 1;
-	if (first == line->argc)
-		return 0;
-	/* If the word is the name of a store, the message names --db. */
 	const struct option_row *row = self->options;
-	const char *word = line->argv[first], *end = strrchr(word, '.');
+	if (!word || self->operands || self->stop_at_operand)
+		return 0;
+	const char *end = strrchr(word, '.');
 	bool path = strchr(word, '/') || (end && strcmp(end, ".db") == 0);
 	while (row->name && strcmp(row->name, "db") != 0)
 		row++;
-	if (row->name && path)
-		err_set(&e, ERR_USAGE, "unexpected argument '%s'; write --db %s", word, word);
-	else
-		err_set(&e, ERR_USAGE, "unexpected argument '%s'", word);
-	*status = cmd_fail(self, &e);
-	return 1;
+	return err_set(e, ERR_USAGE, "unexpected argument '%s'%s%s", word,
+		row->name && path ? "; write --db " : "", row->name && path ? word : "");
+}
+
+/* Runs a command whose options are read. */
+static int run_call(struct call *call, int *status, struct err *e)
+{
+	const struct command *self = call->self;
+	int rc = check_operand(self, *call->operands, e);
+	if (rc)
+		return rc;
+	if (!self->run)
+		return hand_over_missing(self->name, e);
+	if (self->reads_configuration &&
+		configure(self, call->conf, call->values, call->values, status))
+		return 0;
+	rc = self->run(call, e);
+	*status = rc < 0 ? 0 : rc;
+	return rc < 0 ? rc : 0;
+}
+
+int cmd_call(const struct command *self, int argc, char **argv)
+{
+	struct configuration conf = { 0 };
+	struct call call = { .self = self, .argv = argv, .conf = &conf };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	struct err e = { 0 };
+	int status = 0;
+	if (!self->run)
+		hand_over(self->name, argv);
+	call.values = calloc(1, self->values_size + 1);
+	if (!call.values) {
+		err_memory(&e);
+		return cmd_fail(self, &e);
+	}
+	if (self->initial)
+		memcpy(call.values, self->initial, self->values_size);
+	int first = parse_line(self, &line, call.values, &status);
+	call.operands = argv + first;
+	if (first && run_call(&call, &status, &e))
+		status = cmd_fail(self, &e);
+	configure_finish(&conf);
+	for (const struct option_row *row = self->options; row->name; row++)
+		if (row->kind == OPTION_TEXTS)
+			options_texts_finish((void *)((char *)call.values + row->offset));
+	free(call.values);
+	return status;
+}
+
+int cmd_run(const struct command *self, int argc, char **argv)
+{
+	return self->start ? self->start(self, argc, argv) : cmd_call(self, argc, argv);
 }
 
 int cmd_fail(const struct command *self, const struct err *e)

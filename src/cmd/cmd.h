@@ -7,6 +7,8 @@
 #include "base/options.h"
 #include "base/period.h"
 
+struct call;
+
 struct command {
 	const char *name;
 	const char *called;  /* the name that the user typed, for messages; NULL: "gua NAME" */
@@ -14,28 +16,45 @@ struct command {
 	const char *usage;   /* what follows "gua NAME" in the usage line */
 	const char *details; /* paragraphs for --help after the options; may be NULL */
 	const struct option_row *options; /* ends with a row without a name */
+	size_t values_size;		  /* of the struct that the options are written to */
+	const void *initial;  /* its values before the options are read; NULL: zeroes */
 	const char *operands; /* for completion: "FILE", or words "a|b|c"; NULL: neither */
 	bool stop_at_operand; /* options end at the first operand, which starts another command
 			       */
-	bool handed_over;     /* runs the program gua-NAME, if that is installed */
+	bool handed_over;     /* gua runs the program gua-NAME instead, if that is installed */
+	/* The values begin with a struct configure_options, and cmd_run() reads gua.conf: an
+	 * error in it is one of the command. */
+	bool reads_configuration;
 	/* Prints an error and returns the exit status, for commands for which cmd_fail() is not
 	 * right; may be NULL. */
 	int (*fail)(const struct command *self, const struct err *e);
-	/* argv[0] is the command's name. Returns the exit status; prints its errors with
-	 * cmd_fail(). */
-	int (*run)(const struct command *self, int argc, char **argv);
+	/* Runs the command with what cmd_run() has read. Returns the exit status, or the
+	 * negative code of an error, which cmd_run() prints. */
+	int (*run)(const struct call *call, struct err *e);
+	/* Instead of that: what is done before the words are read. It returns the exit status,
+	 * which is usually that of cmd_call(). */
+	int (*start)(const struct command *self, int argc, char **argv);
+	const void *parts; /* what a program beside gua adds to a command; else NULL */
 };
 
-/* Parses the options. Returns the index of the first operand (argc: there is none), which is
- * at least 1; or 0 if the command must return *status, because help or an error with the usage
- * line was printed. */
+/* A command and what its words say. */
+struct call {
+	const struct command *self;
+	char **argv;	 /* all words, the command's name first */
+	char **operands; /* the words that are no options; ends with NULL */
+	void *values;	 /* of the options */
+	struct configuration *conf;
+};
+
+/* Runs a command; argv[0] is its name. Returns the exit status. */
+int cmd_run(const struct command *self, int argc, char **argv);
+/* The same without `start`: reads the words, runs the command and prints its error. */
+int cmd_call(const struct command *self, int argc, char **argv);
+
+/* For a command with `start`. Parses the options. Returns the index of the first operand (argc:
+ * there is none), which is at least 1; or 0 if the command must return *status, because help or
+ * an error with the usage line was printed. */
 int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status);
-/* The same for a command without operands. Returns 0 to continue, or 1 to return *status. */
-int cmd_options_only(
-	const struct command *self, int argc, char **argv, void *values, int *status);
-/* The same for words of the command line that the caller has put into `line`. */
-int cmd_line_only(
-	const struct command *self, struct command_line *line, void *values, int *status);
 
 /* Prints "gua NAME: TEXT" to stderr, with the usage line for ERR_USAGE, and returns the exit
  * status. */

@@ -311,21 +311,15 @@ static const struct command *const all_commands[] = { COMMANDS(COMMAND_POINTER) 
 
 static const struct option_row rows[] = { { 0 } };
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
-	int status = 0;
-	int first = cmd_options(self, argc, argv, NULL, &status);
-	if (!first)
-		return status;
+	const char *name = call->operands[0] && !call->operands[1] ? call->operands[0] : "";
 	const struct shell *shell = shells, *end = shells + sizeof(shells) / sizeof(shells[0]);
-	while (shell < end && (first + 1 != argc || strcmp(shell->name, argv[first]) != 0))
+	while (shell < end && strcmp(shell->name, name) != 0)
 		shell++;
-	if (shell == end) {
-		err_set(&e, ERR_USAGE, "give a shell: bash, zsh or fish");
-		return cmd_fail(self, &e);
-	}
+	if (shell == end)
+		return err_set(e, ERR_USAGE, "give a shell: bash, zsh or fish");
 	const char *at = shell->script;
 	for (const char *mark; (mark = strstr(at, "@gua-")) != NULL;) {
 		bool names = strncmp(mark, NAMES_MARK, strlen(NAMES_MARK)) == 0;
@@ -338,7 +332,7 @@ static int run(const struct command *self, int argc, char **argv)
 		at = mark + strlen(names ? NAMES_MARK : OPTIONS_MARK);
 	}
 	str_add(&out, at);
-	return cmd_print(self, &out);
+	return cmd_print(call->self, &out);
 }
 
 const struct command cmd_completion = {

@@ -1,7 +1,6 @@
 /* gua config: prints the configuration in force and where it comes from, or checks it. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -209,8 +208,10 @@ static void print_check(struct str *out, const struct configuration *c)
 }
 
 /* Prints the configuration, or what is wrong with it. */
-static int show(const struct command *self, const struct values *v, struct configuration *c)
+static int show(const struct call *call)
 {
+	const struct values *v = call->values;
+	const struct configuration *c = call->conf;
 	struct str out = { 0 };
 	struct str errors = { 0 };
 	if (v->json) {
@@ -227,36 +228,25 @@ static int show(const struct command *self, const struct values *v, struct confi
 		if (c->settings.n_errors)
 			print_check(&errors, c);
 	}
-	int status = cmd_print(self, &out);
+	int status = cmd_print(call->self, &out);
 	fputs(str_text(&errors), stderr);
 	str_finish(&errors);
 	return status ? status : c->settings.n_errors > 0;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct values v = { 0 };
-	struct err e = { 0 };
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	if (v.example) {
+	struct values *v = call->values;
+	if (v->example) {
 		struct str out = { 0 };
 		configure_example(&out);
-		return cmd_print(self, &out);
+		return cmd_print(call->self, &out);
 	}
-	struct configuration *c = calloc(1, sizeof(*c));
-	if (!c) {
-		err_memory(&e);
-		return cmd_fail(self, &e);
-	}
-	if (v.check && *v.check)
-		v.conf.file = v.check;
-	c->root = v.root;
-	status = configure_read(c, &v.conf, &e) ? cmd_fail(self, &e) : show(self, &v, c);
-	configure_finish(c);
-	free(c);
-	return status;
+	if (v->check && *v->check)
+		v->conf.file = v->check;
+	call->conf->root = v->root;
+	int rc = configure_read(call->conf, &v->conf, e);
+	return rc ? rc : show(call);
 }
 
 const struct command cmd_config = {
@@ -266,5 +256,6 @@ const struct command cmd_config = {
 	.details = "The files, in the order in which they count: " SYSTEM_CONFIG ",\n"
 		   "~/.config/gua/gua.conf. GUA_CONFIG or --config names one instead.",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.run = run,
 };

@@ -321,11 +321,10 @@ static int detach(struct daemon *d, struct err *e)
 
 /* In the foreground: waits for the report of the background process ("PID\n", or "!CODE text"),
  * and prints that it has started. Returns the exit status. */
-static int wait_for_start(const struct daemon *d)
+static int wait_for_start(const struct daemon *d, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
-	char db[PATH_MAX], word[sizeof(e.text) + 16];
+	char db[PATH_MAX], word[sizeof(e->text) + 16];
 	size_t len = 0;
 	int code = 0, at = 0, pid = 0;
 	for (;;) {
@@ -338,15 +337,11 @@ static int wait_for_start(const struct daemon *d)
 	}
 	close(d->wait_fd);
 	word[len] = '\0';
-	if (sscanf(word, "!%d %n", &code, &at) == 1) {
-		err_set(&e, code, "%s", word + at);
-		return cmd_fail(d->self, &e);
-	}
-	if (sscanf(word, "%d", &pid) != 1) {
-		err_set(&e, ERR_WORLD,
+	if (sscanf(word, "!%d %n", &code, &at) == 1)
+		return err_set(e, code, "%s", word + at);
+	if (sscanf(word, "%d", &pid) != 1)
+		return err_set(e, ERR_WORLD,
 			"the recorder ended before it had started; see its log file");
-		return cmd_fail(d->self, &e);
-	}
 	str_escape(db, sizeof(db), d->v.db, strlen(d->v.db));
 	str_addf(&out, "recording into %s (pid %d); stop with: gua stop%s%s\n", db, pid,
 		d->v.default_db ? "" : " --db ", d->v.default_db ? "" : db);
@@ -621,22 +616,21 @@ static int record(struct daemon *d, struct err *e)
 	return rc;
 }
 
-static int run_background(struct daemon *d)
+static int run_background(struct daemon *d, struct err *e)
 {
-	struct err e = { 0 };
 	leftover_note(&d->log, d->v.log_file);
-	int rc = detach(d, &e);
+	int rc = detach(d, e);
 	if (rc < 0)
-		return cmd_fail(d->self, &e);
+		return rc;
 	if (rc > 0)
-		return wait_for_start(d);
+		return wait_for_start(d, e);
 	d->background = true;
 	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
-	rc = record(d, &e);
+	rc = record(d, e);
 	if (rc)
-		log_error("%s", e.text);
+		log_error("%s", e->text);
 	if (d->wait_fd >= 0)
-		dprintf(d->wait_fd, "!%d %s", e.code, e.text);
+		dprintf(d->wait_fd, "!%d %s", e->code, e->text);
 	return err_exit_code(rc);
 }
 
@@ -655,7 +649,7 @@ static int check_writable(const char *db, bool exists, struct err *e)
 }
 
 /* With --dry-run: prints what would be done, or why it could not; returns the exit status. */
-static int rehearse(const struct daemon *d)
+static int rehearse(const struct daemon *d, struct err *e)
 {
 	const struct values *v = &d->v;
 	static struct live_session s; /* a stuck thread may still use its clock */
@@ -669,26 +663,25 @@ static int rehearse(const struct daemon *d)
 		.once = true,
 		.cards_only = true };
 	struct published now;
-	struct err e = { 0 };
 	struct str out = { 0 };
 	char db[PATH_MAX];
 	int kind = STORE_MISSING;
-	int rc = statusfile_read(&now, v->db, &e);
+	int rc = statusfile_read(&now, v->db, e);
 	if (rc == 0 && now.pid == RECORDER_ELSEWHERE)
 		rc = err_set(
-			&e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
+			e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
 	else if (rc == 0 && now.pid)
-		rc = err_set(&e, ERR_WORLD, "a recorder is already running on %s (pid %d)",
+		rc = err_set(e, ERR_WORLD, "a recorder is already running on %s (pid %d)",
 			v->db, (int)now.pid);
-	if (rc || (kind = identify_store(v->db, &e)) < 0 ||
-		check_writable(v->db, kind == STORE_OURS, &e) ||
-		cmd_live_open(&s, &live, NULL, &e))
-		return cmd_fail(d->self, &e);
-	rc = cmd_live_refresh(&s, &e);
+	if (rc || (kind = identify_store(v->db, e)) < 0 ||
+		check_writable(v->db, kind == STORE_OURS, e) ||
+		cmd_live_open(&s, &live, NULL, e))
+		return e->code;
+	rc = cmd_live_refresh(&s, e);
 	size_t n = live_present(s.live)->n_cards;
 	cmd_live_close(&s);
 	if (rc)
-		return cmd_fail(d->self, &e);
+		return rc;
 	str_escape(db, sizeof(db), v->db, strlen(v->db));
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
 		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new",
@@ -737,10 +730,9 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 
 /* Names the log, and runs in the foreground or in the background. Under another name, that of
  * the Python tool, the recorder always stays in the foreground. */
-static int run(struct daemon *d)
+static int run(struct daemon *d, struct err *e)
 {
 	struct values *v = &d->v;
-	struct err e = { 0 };
 	char note[640] = "", path[PATH_MAX + 8];
 	if (v->default_db)
 		choose_db_warn(v->db, note, sizeof(note));
@@ -752,43 +744,42 @@ static int run(struct daemon *d)
 	bool waited_for = getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
 	v->foreground |= d->self->called || waited_for;
 	if (v->dry_run)
-		return rehearse(d);
+		return rehearse(d, e);
 	/* Before anything is created beside the store. */
 	snprintf(path, sizeof(path), "%s.lock", v->db);
 	leftover_note(&d->lock, path);
 	snprintf(path, sizeof(path), "%s.log", v->db);
 	v->log_file = v->log_file ? v->log_file : path;
 	if (!v->foreground && !v->once && !v->ticks)
-		return run_background(d);
+		return run_background(d, e);
 	bool journal = getenv("JOURNAL_STREAM") != NULL;
 	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
 	d->notify_socket = secure_getenv("NOTIFY_SOCKET");
 	unsetenv("NOTIFY_SOCKET");
-	return record(d, &e) ? cmd_fail(d->self, &e) : 0;
+	return record(d, e);
 }
 
-static int run_daemon(const struct command *self, int argc, char **argv)
+static int run_daemon(const struct call *call, struct err *e)
 {
-	int status = 0;
-	struct err e = { 0 };
 	char paths[9][PATH_MAX];
-	struct daemon d = { .self = self,
-		.v = { .source = SOURCE_AUTO, .root = "" },
+	struct daemon d = { .self = call->self,
+		.v = *(const struct values *)call->values,
 		.now.recorder = true,
 		.wait_fd = -1 };
-	struct command_line words = { .argc = argc, .argv = argv, .given = d.now.given };
-	if (cmd_line_only(self, &words, &d.v, &status))
-		return status;
+	memcpy(d.now.given, call->conf->given, sizeof(d.now.given));
 	d.v.nvml = cmd_nvml_path(d.v.nvml);
-	int rc = set_defaults(&d.v, paths, &e);
+	int rc = set_defaults(&d.v, paths, e);
 	d.now.root = d.v.root;
 	if (!rc)
-		rc = read_first(&d, &e);
-	status = rc ? cmd_fail(self, &e) : run(&d);
+		rc = read_first(&d, e);
+	if (!rc)
+		rc = run(&d, e);
 	configure_finish(&d.now);
 	configure_finish(&d.next);
-	return status;
+	return rc;
 }
+
+static const struct values initial = { .source = SOURCE_AUTO, .root = "" };
 
 const struct command cmd_daemon = {
 	.name = "daemon",
@@ -796,6 +787,8 @@ const struct command cmd_daemon = {
 	.usage = "[--db PATH] [--interval D] [OPTIONS]",
 	.details = daemon_details,
 	.options = daemon_options,
+	.values_size = sizeof(struct values),
+	.initial = &initial,
 	.run = run_daemon,
 };
 
@@ -805,6 +798,8 @@ const struct command cmd_start = {
 	.usage = "[--db PATH] [--interval D] [OPTIONS]",
 	.details = daemon_details,
 	.options = daemon_options,
+	.values_size = sizeof(struct values),
+	.initial = &initial,
 	.run = run_daemon,
 };
 
@@ -818,5 +813,7 @@ const struct command cmd_audit_daemon = {
 	.details = "Under this name the recorder stays in the foreground, as the Python tool\n"
 		   "gpu-usage-audit does; 'gua daemon' goes to the background.",
 	.options = daemon_options,
+	.values_size = sizeof(struct values),
+	.initial = &initial,
 	.run = run_daemon,
 };

@@ -221,9 +221,9 @@ static int add_rule(struct str *out, const struct audit *a, const char *db, stru
 	return rc;
 }
 
-static int print_report(
-	const struct command *self, const struct values *v, int64_t now_ms, struct err *e)
+static int print_report(const struct call *call, int64_t now_ms, struct err *e)
 {
+	const struct values *v = call->values;
 	const char *const paths[] = { v->db };
 	bool weeks = plays_weeks(v);
 	struct audit a = { 0 }, before = { 0 };
@@ -260,32 +260,25 @@ static int print_report(
 	str_finish(&rule);
 	audit_finish(&a);
 	audit_finish(&before);
-	return rc ? cmd_fail(self, e) : terminal_page(self, &out, v->no_pager);
+	return rc ? rc : terminal_page(call->self, &out, v->no_pager);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	int status = 0;
-	struct err e = { 0 };
 	struct clock clock;
 	struct place place;
-	struct values v = { 0 };
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	if (v.db && access(v.db, F_OK) == 0) {
-		err_set(&e, ERR_WORLD,
-			"%s already exists; give --db a new file for the invented data", v.db);
-		return cmd_fail(self, &e);
-	}
-	bool named = v.db != NULL;
-	if (!named && make_file(&place, &e))
-		return cmd_fail(self, &e);
-	v.db = named ? v.db : place.now;
+	struct values *v = call->values;
+	if (v->db && access(v->db, F_OK) == 0)
+		return err_set(e, ERR_WORLD,
+			"%s already exists; give --db a new file for the invented data", v->db);
+	bool named = v->db != NULL;
+	if (!named && make_file(&place, e))
+		return e->code;
+	v->db = named ? v->db : place.now;
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	if (plays_weeks(&v) ? record_weeks(&v, &clock, &e) : record_ticks(&v, &clock, &e))
-		status = cmd_fail(self, &e);
-	else
-		status = print_report(self, &v, clock_wall_ms(&clock), &e);
+	int rc = plays_weeks(v) ? record_weeks(v, &clock, e) : record_ticks(v, &clock, e);
+	if (rc == 0)
+		rc = print_report(call, clock_wall_ms(&clock), e);
 	if (!named) {
 		/* The store is kept if it is complete and has a place. The files beside it are
 		 * empty once it is closed. */
@@ -295,16 +288,16 @@ static int run(const struct command *self, int argc, char **argv)
 			snprintf(name, sizeof(name), "%s%s", place.now, suffixes[i]);
 			unlink(name);
 		}
-		if (e.code || !place.kept[0] || rename(place.now, place.kept) != 0)
+		if (rc < 0 || !place.kept[0] || rename(place.now, place.kept) != 0)
 			unlink(place.now);
 	}
-	const char *kept = named ? v.db : place.kept;
-	if (e.code || !kept[0])
-		return status;
+	const char *kept = named ? v->db : place.kept;
+	if (rc < 0 || !kept[0])
+		return rc;
 	char safe[PATH_MAX];
 	str_escape(safe, sizeof(safe), kept, strlen(kept));
 	fprintf(stderr, "The simulated data is in %s.\n", safe);
-	return status;
+	return rc;
 }
 
 const struct command cmd_demo = {
@@ -316,5 +309,6 @@ const struct command cmd_demo = {
 		"at\nonce. Its two weeks are those before this one, and the same in all but\n"
 		"their dates: 'gua report --db PATH --since lastweek' reports the second.",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.run = run,
 };

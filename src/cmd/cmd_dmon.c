@@ -59,45 +59,41 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return rc ? rc : dmon_look(&m->dmon, s->live, &m->filter, out, e);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct values v = { 0 };
-	struct err e = { 0 };
-	struct monitored m = { .strict = self->fail != NULL };
+	struct values *v = call->values;
+	struct monitored m = { .strict = call->self->fail != NULL };
 	unsigned char wanted[METRIC_COUNT] = { 0 };
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
 	struct live_lines lines = {
-		.path = v.file, .count = v.count, .look = look, .context = &m
+		.path = v->file, .count = v->count, .look = look, .context = &m
 	};
-	m.dmon.processes = v.processes;
-	for (const char *at = v.front ? v.front : ""; *at && !e.code; at++) {
+	m.dmon.processes = v->processes;
+	for (const char *at = v->front ? v->front : ""; *at; at++) {
 		m.dmon.date |= *at == 'D';
 		m.dmon.time |= *at == 'T';
 		if (*at != 'D' && *at != 'T')
-			err_set(&e, ERR_USAGE,
-				"--options accepts the letters D and T, not '%s'", v.front);
+			return err_set(e, ERR_USAGE,
+				"--options accepts the letters D and T, not '%s'", v->front);
 	}
-	const char *usual = v.processes ? "um" : "puc";
-	if (e.code || (v.format && dmon_format(&m.dmon, v.format, &e)) ||
-		dmon_select(&m.dmon, v.select ? v.select : usual, &e))
-		return cmd_fail(self, &e);
-	if (cmd_live_seconds(v.delay ? v.delay : "1", &lines.every_ms, &e))
-		err_prefix(&e, "--delay");
-	if (e.code || filter_init(&m.filter, &v.filter, &e))
-		return cmd_fail(self, &e);
+	const char *usual = v->processes ? "um" : "puc";
+	if ((v->format && dmon_format(&m.dmon, v->format, e)) ||
+		dmon_select(&m.dmon, v->select ? v->select : usual, e))
+		return e->code;
+	if (cmd_live_seconds(v->delay ? v->delay : "1", &lines.every_ms, e))
+		return err_prefix(e, "--delay");
+	if (filter_init(&m.filter, &v->filter, e))
+		return e->code;
 	m.filter.by_index = true;
 	m.dmon.as_smi = m.strict;
 	m.lines = &lines;
 	m.every_ms = lines.every_ms;
-	if (m.strict && v.processes && v.count)
+	if (m.strict && v->processes && v->count)
 		lines.count++;
 	dmon_wanted(&m.dmon, wanted);
-	v.live.cards_only = !v.processes && !filter_has_process(&m.filter);
-	int rc = cmd_live_print(&cmd_dmon, &v.live, wanted, &lines, &e);
+	v->live.cards_only = !v->processes && !filter_has_process(&m.filter);
+	int rc = cmd_live_print(&cmd_dmon, &v->live, wanted, &lines, e);
 	dmon_finish(&m.dmon);
-	return rc ? cmd_fail(self, &e) : 0;
+	return rc;
 }
 
 const struct command cmd_dmon = {
@@ -105,5 +101,6 @@ const struct command cmd_dmon = {
 	.summary = "print counters of cards, or with -p of processes, line by line",
 	.usage = "[-p] [-s GROUPS] [-d SECONDS] [-c N] [-i CARD] [-o DT]",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.run = run,
 };

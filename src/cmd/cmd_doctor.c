@@ -511,13 +511,13 @@ static void print_json(const struct findings *f, const struct patients *p, struc
 	json_decref(all);
 }
 
-static int examine_all(const struct command *self, const struct doctor_options *o,
-	const struct source_list *list, const char *db)
+static int examine_all(
+	const struct call *call, const struct source_list *list, const char *db, struct err *e)
 {
+	const struct doctor_options *o = call->values;
 	struct clock clock;
-	struct err e = { 0 };
-	if (clock_open(&clock, o->clock, 0, &e) != 0)
-		return cmd_fail(self, &e);
+	if (clock_open(&clock, o->clock, 0, e) != 0)
+		return e->code;
 	const struct source_options common = { .name = o->source,
 		.nvml_path = cmd_nvml_path(o->nvml),
 		.scenario = o->scenario,
@@ -538,7 +538,7 @@ static int examine_all(const struct command *self, const struct doctor_options *
 		else
 			print_text(f, &out);
 	}
-	int status = cmd_print(self, &out);
+	int status = cmd_print(call->self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
 	for (size_t i = 0; i < p.n; i++) {
@@ -552,16 +552,16 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	return status;
 }
 
-static int capture(const struct command *self, const struct doctor_options *o)
+static int capture(const struct command *self, const struct doctor_options *o, struct err *e)
 {
 	struct str file = { 0 }, said = { 0 };
 	struct captured seen = { 0 };
 	struct clock clock;
-	struct err e = { 0 };
 	if (o->json || source_is_invented(o->source) || strcmp(o->source, SOURCE_NONE) == 0)
-		err_set(&e, ERR_USAGE, "--capture goes with the driver, and without --json");
-	if (e.code || clock_open(&clock, o->clock, 0, &e) != 0)
-		return cmd_fail(self, &e);
+		return err_set(
+			e, ERR_USAGE, "--capture goes with the driver, and without --json");
+	if (clock_open(&clock, o->clock, 0, e) != 0)
+		return e->code;
 	const struct nvml_capture_options options = { .path = cmd_nvml_path(o->nvml),
 		.option = "--nvml PATH",
 		.root = o->root,
@@ -572,42 +572,35 @@ static int capture(const struct command *self, const struct doctor_options *o)
 		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
 			CAPTURE_ROUNDS);
 	add_head(&options, &file);
-	if (capture_make(&options, &file, &seen, &e) == 0) {
+	if (capture_make(&options, &file, &seen, e) == 0) {
 		add_processes(&seen, o->root, &file);
 		str_add(&file, "end\n");
 		if (file.failed)
-			err_memory(&e);
-		else if (file_replace(o->capture, str_text(&file), file.len, &e) == 0)
+			err_memory(e);
+		else if (file_replace(o->capture, str_text(&file), file.len, e) == 0)
 			print_result(&seen, o->capture, file.len, &said);
 	}
 	str_finish(&file);
 	capture_finish(&seen);
 	clock_finish(&clock);
-	return e.code ? cmd_fail(self, &e) : cmd_print(self, &said);
+	return e->code ? e->code : cmd_print(self, &said);
 }
 
-static int run_doctor(const struct command *self, int argc, char **argv)
+static int run_doctor(const struct call *call, struct err *e)
 {
-	struct doctor_options o = { .source = SOURCE_AUTO,
-		.root = "",
-		.clock = "real",
-		.timeout_ms = DRIVER_TIMEOUT_MS };
-	struct err e = { 0 };
+	const struct doctor_options *o = call->values;
 	struct source_list list;
 	char db[PATH_MAX];
-	int status;
-	if (cmd_options_only(self, argc, argv, &o, &status))
-		return status;
-	if (source_check(o.source, o.scenario, false, &e) != 0 ||
-		source_list_read(&list, o.source, false, &e) != 0)
-		return cmd_fail(self, &e);
-	if (o.capture)
-		return capture(self, &o);
-	if (!o.db && choose_db_own(db, sizeof(db), &e) != 0)
-		return cmd_fail(self, &e);
+	if (source_check(o->source, o->scenario, false, e) != 0 ||
+		source_list_read(&list, o->source, false, e) != 0)
+		return e->code;
+	if (o->capture)
+		return capture(call->self, o, e);
+	if (!o->db && choose_db_own(db, sizeof(db), e) != 0)
+		return e->code;
 	/* The findings report fallbacks, so they need not be logged too. */
 	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
-	return examine_all(self, &o, &list, o.db ? o.db : db);
+	return examine_all(call, &list, o->db ? o->db : db, e);
 }
 
 const struct command cmd_doctor = {
@@ -617,5 +610,10 @@ const struct command cmd_doctor = {
 	.details = "It changes nothing, and writes no file but that of --capture. The exit "
 		   "status is 1 if\nthere is a problem, else 0.",
 	.options = doctor_table,
+	.values_size = sizeof(struct doctor_options),
+	.initial = &(const struct doctor_options){ .source = SOURCE_AUTO,
+		.root = "",
+		.clock = "real",
+		.timeout_ms = DRIVER_TIMEOUT_MS },
 	.run = run_doctor,
 };

@@ -43,12 +43,12 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int list_events(const struct command *self, const struct events_options *o,
-	struct audit_question *q, const struct store_list *stores)
+static int list_events(const struct call *call, struct audit_question *q,
+	const struct store_list *stores, struct err *e)
 {
+	const struct events_options *o = call->values;
 	struct event_list list = { 0 };
 	struct str out = { 0 };
-	struct err e = { 0 };
 	struct event_choice choice = { event_list_takes, &o->only };
 	const struct text_style style = terminal_style(o->ascii, o->utc);
 	bool csv = strcmp(o->format, "csv") == 0, text = strcmp(o->format, "text") == 0;
@@ -56,9 +56,9 @@ static int list_events(const struct command *self, const struct events_options *
 	q->n_paths = stores->n;
 	if (stores->n > 1) /* all are open at the same time */
 		file_allow_many();
-	if (event_list_read(&list, q, &choice, &e) != 0) {
+	if (event_list_read(&list, q, &choice, e) != 0) {
 		event_list_finish(&list);
-		return cmd_fail(self, &e);
+		return e->code;
 	}
 	bool any = list.table.n_rows > 0;
 	/* What the output cannot say is on standard error. */
@@ -81,33 +81,26 @@ static int list_events(const struct command *self, const struct events_options *
 		text_add_table(&out, &list.table, &style);
 	}
 	event_list_finish(&list);
-	return cmd_print(self, &out);
+	return cmd_print(call->self, &out);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct events_options o = { 0 };
+	struct events_options *o = call->values;
 	struct audit_question q = { 0 };
 	struct store_list stores = { 0 };
-	struct err e = { 0 };
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &o, &status)) {
-		options_texts_finish(&o.db);
-		return status;
-	}
 	int64_t now_ms;
-	if (o.json + o.csv + (o.format != NULL) > 1)
-		err_set(&e, ERR_USAGE, "--format, --json and --csv exclude each other");
-	if (!o.format)
-		o.format = o.json ? "json" : o.csv ? "csv" : "text";
-	int rc = e.code || event_list_check(&o.only, &e) || cmd_now(o.now, &now_ms, &e) ||
-		 event_list_ask(&q, &o.window, now_ms, o.utc, &e) ||
-		 choose_db_list(&stores, &o.db, &e);
+	if (o->json + o->csv + (o->format != NULL) > 1)
+		return err_set(e, ERR_USAGE, "--format, --json and --csv exclude each other");
+	if (!o->format)
+		o->format = o->json ? "json" : o->csv ? "csv" : "text";
+	int rc = event_list_check(&o->only, e) || cmd_now(o->now, &now_ms, e) ||
+		 event_list_ask(&q, &o->window, now_ms, o->utc, e) ||
+		 choose_db_list(&stores, &o->db, e);
 	choose_db_note_unread(&stores);
-	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
+	rc = rc ? e->code : list_events(call, &q, &stores, e);
 	store_list_finish(&stores);
-	options_texts_finish(&o.db);
-	return status;
+	return rc;
 }
 
 const struct command cmd_events = {
@@ -116,5 +109,6 @@ const struct command cmd_events = {
 	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
+	.values_size = sizeof(struct events_options),
 	.run = run,
 };

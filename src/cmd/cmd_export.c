@@ -142,12 +142,12 @@ static int export_store(
 }
 
 struct export_options {
+	struct configure_options conf;
 	struct texts db;
 	struct window_words window;
 	const char *format, *what, *now;
 	bool json, utc, openmetrics, store;
 	struct openmetrics_options past;
-	struct configure_options conf;
 };
 
 #define ROW(member) .offset = offsetof(struct export_options, member)
@@ -284,8 +284,9 @@ static int read_format(struct export_options *o, struct err *e)
 	return 0;
 }
 
-static int export(struct export_options *o, const struct config *config, struct err *e)
+static int run(const struct call *call, struct err *e)
 {
+	struct export_options *o = call->values;
 	struct sink s = { 0 };
 	struct store_list stores = { 0 };
 	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
@@ -307,27 +308,12 @@ static int export(struct export_options *o, const struct config *config, struct 
 	if (rc == 0 && o->store)
 		rc = export_store(&stores, window, e);
 	else if (rc == 0 && o->openmetrics)
-		rc = export_openmetrics(&stores, window, &o->past, config, e);
+		rc = export_openmetrics(&stores, window, &o->past, &call->conf->values, e);
 	else if (rc == 0)
 		rc = export_all(&s, &stores, window, what, e);
 	str_finish(&s.out);
 	store_list_finish(&stores);
 	return rc;
-}
-
-static int run(const struct command *self, int argc, char **argv)
-{
-	struct export_options o = { 0 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
-	struct err e = { 0 };
-	int status = 0;
-	if (!cmd_line_only(self, &line, &o, &status) &&
-		!configure(self, &conf, &o.conf, &o, &status))
-		status = export(&o, &conf.values, &e) ? cmd_fail(self, &e) : 0;
-	configure_finish(&conf);
-	options_texts_finish(&o.db);
-	return status;
 }
 
 const struct command cmd_export = {
@@ -336,5 +322,7 @@ const struct command cmd_export = {
 	.usage = "[--db PATH]... [--what WHAT] [--format FORMAT] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
+	.values_size = sizeof(struct export_options),
+	.reads_configuration = true,
 	.run = run,
 };

@@ -2,7 +2,6 @@
 #include "cmd/cmd_fleet.h"
 
 #include "cmd/cmd.h"
-#include "cmd/share/hand_over.h"
 
 #define AT(field) .offset = offsetof(struct fleet_status_values, field)
 
@@ -24,12 +23,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int run(const struct command *self, int argc, char **argv)
-{
-	struct fleet_status_values v = { 0 };
-	return hand_over_run(self, argc, argv, &v);
-}
-
 const struct command cmd_fleet = {
 	.name = "fleet",
 	.summary = "show which hosts the engine of a fleet knows; report over all of them",
@@ -37,7 +30,8 @@ const struct command cmd_fleet = {
 	.details = "status: the hosts that are seen, silent or behind. report: the same as\n"
 		   "gua report --from, with the options of gua report.",
 	.options = options,
+	.values_size = sizeof(struct fleet_status_values),
 	.operands = "status|report",
 	.handed_over = true,
-	.run = run,
+	.reads_configuration = true,
 };

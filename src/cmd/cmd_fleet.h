@@ -59,8 +59,8 @@ struct fleet_values {
 
 /* Values of gua fleet status. */
 struct fleet_status_values {
-	struct fleet_values fleet;
 	struct configure_options conf;
+	struct fleet_values fleet;
 	int64_t back_ms;
 	const char *now;
 	bool json, all, utc, check;

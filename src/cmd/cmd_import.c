@@ -26,10 +26,9 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int import_file(const struct command *self, const char *path, const struct values *v,
-	const char *db, struct progress *bar)
+static int import_file(
+	const char *path, const struct values *v, struct progress *bar, struct err *e)
 {
-	struct err e = { 0 };
 	struct clock clock;
 	struct pyfile *file = NULL;
 	struct store *store = NULL;
@@ -44,15 +43,15 @@ static int import_file(const struct command *self, const char *path, const struc
 		.context = bar,
 	};
 	/* Until the file is open there is nothing to undo, and a signal may end the program. */
-	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
-		terminal_progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
-		import_run(store, file, &question, &s, &e);
+	if (pyfile_open(&file, path, question.now_ms, e) == 0 &&
+		terminal_progress_hold_signals(bar) == 0 && store_open(&store, v->db, e) == 0)
+		import_run(store, file, &question, &s, e);
 	terminal_progress_erase(bar);
 	pyfile_close(file);
 	store_close(store);
 	clock_finish(&clock);
-	if (e.code)
-		return cmd_fail(self, &e);
+	if (e->code)
+		return e->code;
 	bool any = s.first_ms >= 0;
 	str_escape(safe, sizeof(safe), path, strlen(path));
 	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
@@ -67,24 +66,18 @@ static int import_file(const struct command *self, const char *path, const struc
 	return 0;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct values v = { .interval_ms = IMPORT_INTERVAL_MS };
-	struct err e = { 0 };
+	struct values *v = call->values;
 	char db[PATH_MAX];
-	int status = 0;
-	int first = cmd_options(self, argc, argv, &v, &status);
-	if (!first)
-		return status;
-	if (argc - first != 1)
-		err_set(&e, ERR_USAGE, "give one FILE to import");
-	else if (!v.db && choose_db_own(db, sizeof(db), &e) == 0)
-		v.db = db;
-	if (e.code)
-		return cmd_fail(self, &e);
 	struct progress bar;
+	if (!call->operands[0] || call->operands[1])
+		return err_set(e, ERR_USAGE, "give one FILE to import");
+	if (!v->db && choose_db_own(db, sizeof(db), e))
+		return e->code;
+	v->db = v->db ? v->db : db;
 	terminal_progress_init(&bar, "rows");
-	return import_file(self, argv[first], &v, v.db, &bar);
+	return import_file(call->operands[0], v, &bar, e);
 }
 
 const struct command cmd_import = {
@@ -99,6 +92,8 @@ const struct command cmd_import = {
 		"are\n"
 		"left out and counted.",
 	.options = options,
+	.values_size = sizeof(struct values),
+	.initial = &(const struct values){ .interval_ms = IMPORT_INTERVAL_MS },
 	.operands = "FILE",
 	.run = run,
 };

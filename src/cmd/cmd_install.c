@@ -533,17 +533,6 @@ static const struct option_row uninstall_options[] = {
 	{ 0 },
 };
 
-/* Reads the options of both commands; returns 0 to continue, or 1 to return *status. */
-static int read_options(
-	const struct command *self, int argc, char **argv, struct install *s, int *status)
-{
-	*s = (struct install){ .root = "" };
-	int rc = cmd_options_only(self, argc, argv, s, status);
-	if (strcmp(s->root, "/") == 0)
-		s->root = "";
-	return rc;
-}
-
 static int check(const struct install *s, struct err *e)
 {
 	/* The service cannot see home directories, and has its own /tmp. */
@@ -584,30 +573,26 @@ static void print_next(const struct install *s)
 		       "this and keeps the data.\n");
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct install s;
+	struct install *s = call->values;
 	char program[PATH_MAX];
-	struct err e = { 0 };
-	int status;
-	if (read_options(self, argc, argv, &s, &status))
-		return status;
-	s.program = program;
+	s->root = strcmp(s->root, "/") == 0 ? "" : s->root;
+	s->program = program;
 	if (!hand_over_self(program))
-		err_set(&e, ERR_WORLD, "the path of this program is not known");
-	if (e.code || check(&s, &e) || read_list(&s, &e))
-		return cmd_fail(self, &e);
+		return err_set(e, ERR_WORLD, "the path of this program is not known");
+	if (check(s, e) || read_list(s, e))
+		return e->code;
 	/* Makes what is missing. What exists and is not on the list is left as it is. */
 	for (size_t i = 0; i < N_ITEMS; i++) {
-		struct err unwritten = { 0 };
-		int made = make_item(&s, i, &e);
-		s.made[i] |= made > 0 && !s.dry_run;
+		int made = make_item(s, i, e);
+		s->made[i] |= made > 0 && !s->dry_run;
 		/* The list is written after each step, so that a part can be undone. */
-		int listed = s.dry_run ? 0 : write_list(&s, &unwritten);
+		int listed = s->dry_run ? 0 : write_list(s, made < 0 ? NULL : e);
 		if (made < 0 || listed)
-			return cmd_fail(self, made < 0 ? &e : &unwritten);
+			return e->code;
 	}
-	print_next(&s);
+	print_next(s);
 	return 0;
 }
 
@@ -620,6 +605,8 @@ const struct command cmd_install = {
 		   "installed them, and starts the service. Running it again is harmless:\n"
 		   "what is there stays as it is.",
 	.options = options,
+	.values_size = sizeof(struct install),
+	.initial = &(const struct install){ .root = "" },
 	.run = run,
 };
 
@@ -639,31 +626,28 @@ static int confirm(const struct install *s, struct err *e)
 	return err_set(e, ERR_WORLD, "nothing was removed");
 }
 
-static int run_uninstall(const struct command *self, int argc, char **argv)
+static int run_uninstall(const struct call *call, struct err *e)
 {
-	struct install s;
-	struct err e = { 0 };
+	struct install *s = call->values;
 	char path[PATH_MAX];
-	int status;
-	if (read_options(self, argc, argv, &s, &status))
-		return status;
-	if (read_list(&s, &e))
-		return cmd_fail(self, &e);
-	bool due = s.purge && (find_user(&s, path) || has_data(&s, path));
+	s->root = strcmp(s->root, "/") == 0 ? "" : s->root;
+	if (read_list(s, e))
+		return e->code;
+	bool due = s->purge && (find_user(s, path) || has_data(s, path));
 	for (size_t i = 0; i < N_ITEMS; i++)
-		due |= s.made[i];
+		due |= s->made[i];
 	if (!due)
 		printf("Nothing to remove: 'gua install' has made no service here. The "
 		       "package manager removes a package, 'make uninstall' what 'make "
 		       "install' copied.\n");
-	else if (geteuid() != 0 && !s.dry_run && !s.root[0])
-		err_set(&e, ERR_WORLD,
+	else if (geteuid() != 0 && !s->dry_run && !s->root[0])
+		err_set(e, ERR_WORLD,
 			"only root can remove a service: run 'sudo gua uninstall'");
-	else if (s.purge && !s.yes && !s.dry_run)
-		confirm(&s, &e);
-	if (e.code || (due && remove_all(&s, &e)))
-		return cmd_fail(self, &e);
-	if (has_data(&s, path) && !s.dry_run)
+	else if (s->purge && !s->yes && !s->dry_run)
+		confirm(s, e);
+	if (e->code || (due && remove_all(s, e)))
+		return e->code;
+	if (has_data(s, path) && !s->dry_run)
 		printf("\nThe data stays in %s; 'gua uninstall --purge' removes it. 'gua "
 		       "report "
 		       "--db %s/gua.db' still reads it.\n",
@@ -680,5 +664,7 @@ const struct command cmd_uninstall = {
 		"nobody has changed since. Programs, manual pages and what a package has\n"
 		"installed stay: remove them with 'make uninstall' or the package.",
 	.options = uninstall_options,
+	.values_size = sizeof(struct install),
+	.initial = &(const struct install){ .root = "" },
 	.run = run_uninstall,
 };

@@ -33,7 +33,6 @@ struct lease_command {
 	struct lease_options *o;
 	struct lease_place place;
 	enum lease_kind kind;
-	int (*watch)(const struct lease_place *p, enum lease_kind kind, struct err *e);
 };
 
 static int read_moment(
@@ -180,7 +179,7 @@ static int run_list(struct lease_command *x, struct err *e)
 	out.failed |= t.failed;
 	table_finish(&t);
 	lease_dir_close(d);
-	return !all ? e->code : cmd_print(x->self, &out) ? ERR_WORLD : 0;
+	return all ? cmd_print(x->self, &out) : e->code;
 }
 
 static void examine_read(struct findings *f, const struct lease_place *p, struct lease_dir *d,
@@ -242,12 +241,13 @@ static int run_check(struct lease_command *x, struct err *e)
 			*f->rows[i].advice ? ")" : "");
 	bool fine = f->count[FINDING_WARNING] == 0;
 	free(f);
-	return cmd_print(x->self, &out) || !fine ? ERR_WORLD : 0;
+	return cmd_print(x->self, &out) || !fine;
 }
 
 static int run_watch(struct lease_command *x, struct err *e)
 {
-	return x->watch(&x->place, x->kind, e);
+	const struct lease_parts *parts = x->self->parts;
+	return parts->watch(&x->place, x->kind, e);
 }
 
 #define AT(member) .offset = offsetof(struct lease_options, member)
@@ -336,53 +336,40 @@ static int configure_leniently(
 	return rc;
 }
 
-int cmd_lease_run(const struct command *self, int argc, char **argv,
-	int (*watch)(const struct lease_place *p, enum lease_kind kind, struct err *e))
+static int run(const struct call *call, struct err *e)
 {
-	struct lease_options o = { .file = LEASE_FILE_NONE, .root = "" };
-	struct lease_command x = { .self = self, .o = &o, .watch = watch };
-	struct configuration conf = { 0 };
-	struct err e = { 0 };
+	const struct command *self = call->self;
+	struct lease_options *o = call->values;
+	struct lease_command x = { .self = self, .o = o };
 	char dir[PATH_MAX], boot[BOOT_ID_CAP];
-	int proc = -1, status = 0, first = cmd_options(self, argc, argv, &o, &status);
-	if (!first)
-		return status;
-	const struct subcommand *sub = find(&x, argv + first, &e);
-	if (!sub || cmd_now(o.now, &x.place.now_ms, &e) != 0 ||
-		proc_open(&proc, o.root, &e) != 0)
-		return cmd_fail(self, &e);
+	int proc = -1, status = 0;
+	const struct subcommand *sub = find(&x, call->operands, e);
+	if (!sub || cmd_now(o->now, &x.place.now_ms, e) != 0 ||
+		proc_open(&proc, o->root, e) != 0)
+		return e->code;
 	proc_read_boot_id(proc, boot, sizeof(boot));
 	close(proc);
-	if (!file_path(dir, "%s%s", o.leases ? "" : o.root,
-		    o.leases ? o.leases : LEASE_DIR_PATH)) {
-		err_set(&e, ERR_USAGE, "the path of the leases is too long");
-		return cmd_fail(self, &e);
+	if (!file_path(dir, "%s%s", o->leases ? "" : o->root,
+		    o->leases ? o->leases : LEASE_DIR_PATH))
+		return err_set(e, ERR_USAGE, "the path of the leases is too long");
+	if (sub->run == run_watch && !self->parts) {
+		hand_over(self->name, call->argv);
+		return hand_over_missing(self->name, e);
 	}
-	if (sub->run == run_watch && !watch) {
-		hand_over(self->name, argv);
-		return hand_over_missing(self, self->name);
-	}
-	conf.root = o.root;
+	call->conf->root = o->root;
 	/* What writes leases goes on with what is right in a file, as the recorder does. */
-	bool writes = sub->run != run_list && sub->run != run_check;
-	if (writes && configure_leniently(&conf, &o.conf, &e) != 0)
-		status = cmd_fail(self, &e);
-	else if (writes || configure(self, &conf, &o.conf, &o, &status) == 0) {
-		x.place.path = dir;
-		x.place.boot = boot;
-		x.place.root = o.root;
-		x.place.once = o.once;
-		x.place.config = &conf.values.leases;
-		status = sub->run(&x, &e);
-		status = status && *e.text ? cmd_fail(self, &e) : err_exit_code(status);
+	if (sub->run != run_list && sub->run != run_check) {
+		if (configure_leniently(call->conf, &o->conf, e) != 0)
+			return e->code;
+	} else if (configure(self, call->conf, &o->conf, o, &status)) {
+		return status;
 	}
-	configure_finish(&conf);
-	return status;
-}
-
-static int run(const struct command *self, int argc, char **argv)
-{
-	return cmd_lease_run(self, argc, argv, NULL);
+	x.place.path = dir;
+	x.place.boot = boot;
+	x.place.root = o->root;
+	x.place.once = o->once;
+	x.place.config = &call->conf->values.leases;
+	return sub->run(&x, e);
 }
 
 const struct command cmd_lease = {
@@ -396,6 +383,8 @@ const struct command cmd_lease = {
 		   "check   what is wrong with them; the exit status is 1 if anything is\n"
 		   "watch   the service: asks the scheduler and writes its leases",
 	.options = rows,
+	.values_size = sizeof(struct lease_options),
+	.initial = &(const struct lease_options){ .file = LEASE_FILE_NONE, .root = "" },
 	.operands = SUBCOMMANDS,
 	.run = run,
 };

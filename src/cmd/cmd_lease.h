@@ -16,10 +16,11 @@ struct lease_place {
 	bool once; /* watch: asks once */
 };
 
-/* Runs `gua lease ...`. `watch` writes the leases of a scheduler, whose name it is given; NULL:
- * it is handed over to gua-lease. */
-int cmd_lease_run(const struct command *self, int argc, char **argv,
-	int (*watch)(const struct lease_place *p, enum lease_kind kind, struct err *e));
+/* cmd_lease.parts, which gua-lease has. */
+struct lease_parts {
+	/* Writes the leases of a scheduler. */
+	int (*watch)(const struct lease_place *p, enum lease_kind kind, struct err *e);
+};
 
 /* Adds a row about the leases of this host, and one for each thing that is wrong with them;
  * none where no scheduler is seen. */

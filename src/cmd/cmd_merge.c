@@ -54,25 +54,22 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 	return 0;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
 	struct store_list stores = { 0 };
-	struct err e = { 0 };
-	int status = 0, nothing = 0;
-	int first = cmd_options(self, argc, argv, &nothing, &status);
-	if (!first)
-		return status;
-	int rc = argc - first < 2 ? err_set(&e, ERR_USAGE, "give OUT and the stores to merge")
-				  : 0;
-	for (int i = first + 1; i < argc && rc == 0; i++)
-		rc = store_list_add(&stores, argv[i], &e);
+	char **words = call->operands;
+	int rc = 0;
+	if (!words[0] || !words[1])
+		return err_set(e, ERR_USAGE, "give OUT and the stores to merge");
+	for (char **store = words + 1; *store && rc == 0; store++)
+		rc = store_list_add(&stores, *store, e);
 	/* A store that cannot be read is an error, because the new store would lack it. */
 	if (rc == 0 && stores.n_unread)
-		rc = err_set(&e, ERR_WORLD, "%s; no store was made", stores.unread[0]);
+		rc = err_set(e, ERR_WORLD, "%s; no store was made", stores.unread[0]);
 	if (rc == 0)
-		rc = merge(argv[first], &stores, &e);
+		rc = merge(words[0], &stores, e);
 	store_list_finish(&stores);
-	return rc ? cmd_fail(self, &e) : 0;
+	return rc;
 }
 
 const struct command cmd_merge = {

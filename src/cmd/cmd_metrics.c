@@ -10,9 +10,9 @@
 #include "export/exposition.h"
 
 struct metrics_options {
+	struct configure_options conf;
 	const char *db, *textfile, *identities, *compat, *now;
 	bool openmetrics;
-	struct configure_options conf;
 };
 
 #define ROW(member) .offset = offsetof(struct metrics_options, member)
@@ -61,24 +61,17 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	return rc == 0 && out->failed ? err_memory(e) : rc;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct metrics_options o = { 0 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	const struct metrics_options *o = call->values;
 	struct str out = { 0 };
-	struct err e = { 0 };
-	int status = 0;
-	if (!cmd_line_only(self, &line, &o, &status) &&
-		!configure(self, &conf, &o.conf, &o, &status)) {
-		int rc = print(&out, &o, &conf.values, &e);
-		if (rc == 0 && o.textfile)
-			rc = file_replace(o.textfile, out.data, out.len, &e);
-		status = rc ? cmd_fail(self, &e) : o.textfile ? 0 : cmd_print(self, &out);
-	}
+	int rc = print(&out, o, &call->conf->values, e);
+	if (rc == 0 && o->textfile)
+		rc = file_replace(o->textfile, out.data, out.len, e);
+	else if (rc == 0)
+		rc = cmd_print(call->self, &out);
 	str_finish(&out);
-	configure_finish(&conf);
-	return status;
+	return rc;
 }
 
 const struct command cmd_metrics = {
@@ -88,5 +81,7 @@ const struct command cmd_metrics = {
 	.details = "Counters come from the store and never restart from 0 with the recorder.\n"
 		   "gua serve answers the same at /metrics.",
 	.options = rows,
+	.values_size = sizeof(struct metrics_options),
+	.reads_configuration = true,
 	.run = run,
 };

@@ -617,24 +617,24 @@ static const struct option_row rows[] = {
 };
 
 /* Replaces this process with the command, which keeps the locks open while it runs. */
-static int become(const struct command *self, char **argv, const struct pick_result *r)
+static int become(
+	const struct command *self, char **argv, const struct pick_result *r, struct err *e)
 {
 	struct str uuids = { 0 };
-	struct err e = { 0 };
-	int rc = pick_result_uuids(r, &uuids, &e);
+	int rc = pick_result_uuids(r, &uuids, e);
 	if (!rc && (setenv("CUDA_VISIBLE_DEVICES", str_text(&uuids), 1) != 0 ||
 			   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1) != 0))
-		rc = err_memory(&e);
+		rc = err_memory(e);
 	str_finish(&uuids);
 	for (size_t i = 0; i < r->n_picked && !rc; i++)
 		if (fcntl(r->facts[i].lock, F_SETFD, 0) != 0)
-			rc = err_set(&e, ERR_WORLD, "cannot keep a lock: %s", strerror(errno));
+			rc = err_set(e, ERR_WORLD, "cannot keep a lock: %s", strerror(errno));
 	if (rc)
-		return cmd_fail(self, &e);
+		return rc;
 	execvp(argv[0], argv);
 	int status = errno == ENOENT ? 127 : 126;
-	err_set(&e, ERR_WORLD, "cannot start %s: %s", argv[0], strerror(errno));
-	cmd_fail(self, &e);
+	err_set(e, ERR_WORLD, "cannot start %s: %s", argv[0], strerror(errno));
+	cmd_fail(self, e);
 	return status;
 }
 
@@ -674,19 +674,18 @@ static bool asks_for_env(int argc, char **argv)
 }
 
 /* Prints the picked cards, after a background process holds them. */
-static int hand_out(
-	const struct command *self, const struct values *v, const struct pick_result *r)
+static int hand_out(const struct call *call, const struct pick_result *r, struct err *e)
 {
+	const struct values *v = call->values;
 	struct str out = { 0 };
-	struct err e = { 0 };
 	const char *format = v->format ? v->format : "uuid";
 	int64_t hold_ms = v->hold_ms >= 0 ? v->hold_ms : HOLD_MS;
 	int locks[PICK_MAX_CARDS];
 	for (size_t i = 0; i < r->n_picked; i++)
 		locks[i] = r->facts[i].lock;
-	int rc = pick_lock_keep(locks, r->n_picked, hold_ms, &e);
+	int rc = pick_lock_keep(locks, r->n_picked, hold_ms, e);
 	if (rc)
-		return cmd_fail(self, &e);
+		return rc;
 	if (strcmp(format, "env") == 0)
 		str_add(&out, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
 	if (v->json)
@@ -694,14 +693,12 @@ static int hand_out(
 	else if (strcmp(format, "index") == 0)
 		pick_result_indexes(r, &out);
 	else
-		rc = pick_result_uuids(r, &out, &e);
-	if (rc) {
-		str_finish(&out);
-		return cmd_fail(self, &e);
-	}
+		rc = pick_result_uuids(r, &out, e);
 	if (!v->json)
 		str_add(&out, "\n");
-	return cmd_print(self, &out);
+	if (rc)
+		str_finish(&out);
+	return rc ? rc : cmd_print(call->self, &out);
 }
 
 /* Reads --wait, and checks what the options do not say by themselves. `words` begin with the
@@ -747,49 +744,54 @@ static int check(struct values *v, char **words, struct err *e)
 	return 0;
 }
 
-static int pick(
-	const struct command *self, struct values *v, char **argv, struct pick_result *r)
+static int pick(const struct call *call, struct pick_result *r, struct err *e)
 {
-	struct err e = { 0 };
-	if (check(v, argv, &e) || search_cards(r, v, &e)) {
+	struct values *v = call->values;
+	char **argv = call->operands;
+	if (check(v, argv, e) || search_cards(r, v, e)) {
 		struct str lines = { 0 }, out = { 0 };
 		pick_result_reservations(r, &lines);
 		fputs(str_text(&lines), stderr);
 		str_finish(&lines);
-		if (v->json && e.code != ERR_USAGE) {
-			pick_result_json(r, 0, e.text, &out);
-			cmd_print(self, &out);
+		if (v->json && e->code != ERR_USAGE) {
+			pick_result_json(r, 0, e->text, &out);
+			cmd_print(call->self, &out);
 		}
-		return cmd_fail(self, &e);
+		return e->code;
 	}
 	for (size_t i = 0; i < r->n_picked; i++)
 		if (r->facts[i].suspect[0])
 			fprintf(stderr, "gua pick: %s\n", r->facts[i].suspect);
-	return argv[0] ? become(self, argv, r) : hand_out(self, v, r);
+	return argv[0] ? become(call->self, argv, r, e) : hand_out(call, r, e);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct values v = { .n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN };
+	const struct values *v = call->values;
 	struct pick_result result = { .time_ms = (int64_t)time(NULL) * 1000 };
 	char host[sizeof(result.host) / 4] = "";
-	bool env = asks_for_env(argc, argv);
-	int status = 0;
+	bool *const *env = call->self->parts;
+	**env = v->format && strcmp(v->format, "env") == 0;
+	/* What the JSON says if the driver is never reached. */
+	if (gethostname(host, sizeof(host) - 1) == 0)
+		str_escape(result.host, sizeof(result.host), host, strlen(host));
+	int rc = pick(call, &result, e);
+	pick_result_finish(&result);
+	return rc;
+}
+
+static int start(const struct command *self, int argc, char **argv)
+{
+	struct command own = *self;
+	bool env = asks_for_env(argc, argv), *known = &env; /* when the options are read */
+	own.parts = &known;
 	if (env)
 		close_on_signals();
-	int first = cmd_options(self, argc, argv, &v, &status);
-	if (first) {
-		/* What the JSON says if the driver is never reached. */
-		if (gethostname(host, sizeof(host) - 1) == 0)
-			str_escape(result.host, sizeof(result.host), host, strlen(host));
-		env = v.format && strcmp(v.format, "env") == 0;
-		status = pick(self, &v, argv + first, &result);
-	}
+	int status = cmd_call(&own, argc, argv);
 	if (status && env) {
 		fputs(CLOSED_TEXT, stdout);
 		fflush(stdout);
 	}
-	pick_result_finish(&result);
 	return status;
 }
 
@@ -803,6 +805,11 @@ const struct command cmd_pick = {
 		   "enough cards are free;\n--format env then prints a line that hides all "
 		   "cards from the shell.",
 	.options = rows,
+	.values_size = sizeof(struct values),
+	.initial =
+		&(const struct values){
+			.n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN },
 	.stop_at_operand = true,
+	.start = start,
 	.run = run,
 };

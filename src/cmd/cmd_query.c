@@ -56,15 +56,22 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return query_look(&a->query, s->live, &a->filter, out, e);
 }
 
-static int query_all(const struct values *v, bool strict, struct err *e)
+static int run(const struct call *call, struct err *e)
 {
-	struct asked a = { .strict = strict };
+	const struct values *v = call->values;
+	struct asked a = { .strict = call->self->fail != NULL };
+	struct str help = { 0 };
 	struct query *q = &a.query;
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_lines lines = {
 		.path = v->query.file, .note = true, .look = look, .context = &a
 	};
 	const char *list = NULL;
+	for (size_t i = 0; i < QUERY_LISTS; i++)
+		if (v->query.helps[i])
+			query_help((enum query_list)i, &help);
+	if (help.len)
+		return cmd_print(call->self, &help);
 	for (size_t i = 0; i < QUERY_LISTS; i++) {
 		if (list && v->query.lists[i])
 			return err_set(e, ERR_USAGE, "only one --query-... can be given");
@@ -93,25 +100,14 @@ static int query_all(const struct values *v, bool strict, struct err *e)
 	return cmd_live_print(&cmd_query, &live, wanted, &lines, e);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int start(const struct command *self, int argc, char **argv)
 {
-	struct values v = { 0 };
-	struct err e = { 0 };
-	struct str out = { 0 };
 	static char loop_ms[] = "--loop-ms";
-	int status = 0;
 	/* nvidia-smi's -lms is one option with a single dash; getopt would see three. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
 		if (strcmp(argv[i], "-lms") == 0)
 			argv[i] = loop_ms;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	for (size_t i = 0; i < QUERY_LISTS; i++)
-		if (v.query.helps[i])
-			query_help((enum query_list)i, &out);
-	if (out.len)
-		return cmd_print(self, &out);
-	return query_all(&v, self->fail != NULL, &e) ? cmd_fail(self, &e) : 0;
+	return cmd_call(self, argc, argv);
 }
 
 const struct command cmd_query = {
@@ -122,5 +118,7 @@ const struct command cmd_query = {
 	.details =
 		"Fields and output are those of nvidia-smi; additional fields begin with gua.",
 	.options = options,
+	.values_size = sizeof(struct values),
+	.start = start,
 	.run = run,
 };

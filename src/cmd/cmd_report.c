@@ -20,6 +20,7 @@
 #include "store/foreign.h"
 
 struct report_options {
+	struct configure_options conf;
 	struct texts db;
 	struct report_words words;
 	const char *now, *format, *output, *table, *currency, *interval, *ssh;
@@ -29,7 +30,6 @@ struct report_options {
 	bool json, mine, digest, ascii, no_color, no_pager;
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* names of users that replace "me" */
-	struct configure_options conf;
 	struct fleet_values fleet;
 };
 
@@ -158,9 +158,9 @@ static void note_simulated(const struct report *r)
 				r->hosts[i].captured ? CAPTURED_NOTE : SIMULATED_NOTE);
 }
 
-static int print_report(
-	const struct command *self, const struct report_options *o, const struct report *r)
+static int print_report(const struct call *call, const struct report *r, struct err *e)
 {
+	const struct report_options *o = call->values;
 	struct str out = { 0 };
 	bool text = !o->json && (!o->format || is_format(o, "text"));
 	struct report_style style = {
@@ -186,13 +186,12 @@ static int print_report(
 		report_text(&out, r, &style);
 	}
 	if (!o->output)
-		return terminal_page(self, &out, o->no_pager || (!text && !o->digest));
+		return terminal_page(call->self, &out, o->no_pager || (!text && !o->digest));
 	/* The file is replaced only when everything is written. */
-	struct err e = { 0 };
-	int rc = out.failed ? err_memory(&e)
-			    : file_replace(o->output, str_text(&out), out.len, &e);
+	int rc = out.failed ? err_memory(e)
+			    : file_replace(o->output, str_text(&out), out.len, e);
 	str_finish(&out);
-	return rc ? cmd_fail(self, &e) : 0;
+	return rc;
 }
 
 /* Without --format the end of the file's name decides: week.html is a page. */
@@ -230,11 +229,11 @@ static int check_options(const struct report_options *o, struct err *e)
 }
 
 /* Reads the stores and prints their report. */
-static int audit_stores(const struct command *self, const struct report_options *o,
-	struct report_asked *asked, const struct store_list *stores)
+static int audit_stores(const struct call *call, struct report_asked *asked,
+	const struct store_list *stores, struct err *e)
 {
+	const struct report_options *o = call->values;
 	struct report_answer answer = { 0 };
-	struct err e = { 0 };
 	struct audit_question *q = &asked->question;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
@@ -242,23 +241,22 @@ static int audit_stores(const struct command *self, const struct report_options 
 	q->n_unread = stores->n_unread;
 	if (stores->n > 1) /* several are open at the same time */
 		file_allow_many();
-	int rc = report_ask_answer(&answer, asked, &e);
+	int rc = report_ask_answer(&answer, asked, e);
 	for (size_t i = 0; i < q->n_paths && rc && rc != ERR_NOTHING && o->is_mine; i++)
-		mine_explain(q->paths[i], &e);
-	int status = rc ? cmd_fail(self, &e) : print_report(self, o, &answer.report);
+		mine_explain(q->paths[i], e);
+	rc = rc ? rc : print_report(call, &answer.report, e);
 	/* Which stores are not in the report, unless the report itself names them (as a page or
 	 * a text does). */
 	const struct audit_stores *s = &answer.audit.stores;
-	if (status == 0 && s->n_unread) {
+	if (rc == 0 && s->n_unread) {
 		bool named = is_for_people(o) && !o->digest && !is_format(o, "svg");
 		for (size_t i = 0; i < s->n_unread && !named; i++)
 			log_notice("not read: %s", s->unread[i]);
-		err_set(&e, ERR_WORLD, "%zu of %zu stores could not be read%s", s->n_unread,
+		rc = err_set(e, ERR_WORLD, "%zu of %zu stores could not be read%s", s->n_unread,
 			s->n, named ? "; the report ends with the reasons" : "");
-		status = cmd_fail(self, &e);
 	}
 	report_ask_finish(&answer);
-	return status;
+	return rc;
 }
 
 /* Reads the users whose time is asked for: the caller's name for "me", and groups that are
@@ -332,20 +330,25 @@ static int fetch_stores(struct store_list *stores, struct report_asked *asked,
 }
 
 /* Reads the window and the stores, and prints the report. */
-static int report(const struct command *self, struct report_options *o, const struct config *c,
-	const struct report_engine *engine)
+static int run(const struct call *call, struct err *e)
 {
+	struct report_options *o = call->values;
+	const struct config *c = &call->conf->values;
+	const struct report_engine *engine = call->self->parts;
 	struct report_asked asked = { 0 };
 	int64_t now_ms = 0;
 	struct store_list stores = { 0 };
-	struct err e = { 0 };
 	struct str command = { 0 };
 	const struct report_hosts hosts = { .file = o->ssh, .timeout_ms = c->fleet.timeout_ms };
 	char currency[64];
 	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
+	if ((o->fleet.from || o->ssh) && !engine) {
+		hand_over("fleet", call->argv);
+		return hand_over_missing("fleet", e);
+	}
 	foreign_start_heap();
 	choose_format(o);
-	int rc = check_options(o, &e) || read_people(o, c, &e) || cmd_now(o->now, &now_ms, &e);
+	int rc = check_options(o, e) || read_people(o, c, e) || cmd_now(o->now, &now_ms, e);
 	if (engine && !o->ssh && !o->words.by) /* metrics have no processes */
 		o->words.by = "user";
 	o->words.people = is_for_people(o);
@@ -353,16 +356,16 @@ static int report(const struct command *self, struct report_options *o, const st
 	o->words.timeline = is_format(o, "html") || is_format(o, "svg") ||
 			    (o->table && strcmp(o->table, "timeline") == 0);
 	if (rc == 0)
-		rc = report_ask(&asked, &o->words, now_ms, &e);
+		rc = report_ask(&asked, &o->words, now_ms, e);
 	if (rc == 0 && o->ssh) {
-		rc = fetch_stores(&stores, &asked, hosts, engine, &e);
+		rc = fetch_stores(&stores, &asked, hosts, engine, e);
 	} else if (rc == 0 && engine) {
 		/* The engine answers instead of stores. */
 		asked.question.engine = engine->audit;
 		asked.question.engine_context = engine->context;
-		rc = engine->open(engine->context, &o->fleet, c, &e);
+		rc = engine->open(engine->context, &o->fleet, c, e);
 	} else if (rc == 0) {
-		rc = choose_db_list(&stores, &o->db, &e);
+		rc = choose_db_list(&stores, &o->db, e);
 	}
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
@@ -372,35 +375,11 @@ static int report(const struct command *self, struct report_options *o, const st
 	asked.request.command = command.failed ? NULL : str_text(&command);
 	const struct report_prices prices = { o->cost, &c->prices };
 	report_ask_configure(&asked.question, &asked.request, c, &prices);
-	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
+	rc = rc ? e->code : audit_stores(call, &asked, &stores, e);
 	store_list_finish(&stores);
 	str_finish(&command);
 	arena_finish(&o->texts);
-	return status;
-}
-
-int report_run(
-	const struct command *self, int argc, char **argv, const struct report_engine *engine)
-{
-	struct report_options o = { .words = REPORT_WORDS_NONE, .cost = NAN, .width = 60 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
-	int status = 0;
-	bool good = !cmd_line_only(self, &line, &o, &status);
-	if (good && (o.fleet.from || o.ssh) && !engine) {
-		hand_over("fleet", argv);
-		status = hand_over_missing(self, "fleet");
-	} else if (good && !configure(self, &conf, &o.conf, &o, &status)) {
-		status = report(self, &o, &conf.values, engine);
-	}
-	configure_finish(&conf);
-	options_texts_finish(&o.db);
-	return status;
-}
-
-static int run(const struct command *self, int argc, char **argv)
-{
-	return report_run(self, argc, argv, NULL);
+	return rc;
 }
 
 const struct command cmd_report = {
@@ -411,5 +390,10 @@ const struct command cmd_report = {
 		 "[OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
+	.values_size = sizeof(struct report_options),
+	.initial =
+		&(const struct report_options){
+			.words = REPORT_WORDS_NONE, .cost = NAN, .width = 60 },
+	.reads_configuration = true,
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* Runs gua report with another engine than stores: gua-fleet passes its own. */
+/* The engine of gua report that answers instead of stores: gua-fleet has one. */
 #pragma once
 
 #include "cmd/cmd_fleet.h"
@@ -12,6 +12,7 @@ struct report_hosts {
 	int64_t timeout_ms; /* for each host */
 };
 
+/* cmd_report.parts */
 struct report_engine {
 	/* Called when the options and the configuration have been read. */
 	int (*open)(void *context, const struct fleet_values *v, const struct config *c,
@@ -24,6 +25,3 @@ struct report_engine {
 	const struct asked_hosts *(*asked)(void *context);
 	void *context;
 };
-/* Runs the command. `engine` NULL: over stores. Returns the exit status. */
-int report_run(
-	const struct command *self, int argc, char **argv, const struct report_engine *engine);

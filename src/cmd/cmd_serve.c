@@ -2,7 +2,6 @@
 #include "cmd/cmd_serve.h"
 
 #include "cmd/cmd.h"
-#include "cmd/share/hand_over.h"
 
 #define AT(field) .offset = offsetof(struct serve_values, field)
 
@@ -49,14 +48,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int run(const struct command *self, int argc, char **argv)
-{
-	struct serve_values v = { 0 };
-	int status = hand_over_run(self, argc, argv, &v);
-	options_texts_finish(&v.db);
-	return status;
-}
-
 const struct command cmd_serve = {
 	.name = "serve",
 	.summary = "show the cards and the audit as web pages and JSON, from the store",
@@ -67,6 +58,7 @@ const struct command cmd_serve = {
 		"TLS unless --insecure is given. SIGHUP reads --auth-file again; SIGTERM and\n"
 		"Ctrl-C end the server.",
 	.options = options,
+	.values_size = sizeof(struct serve_values),
 	.handed_over = true,
-	.run = run,
+	.reads_configuration = true,
 };

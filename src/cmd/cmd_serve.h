@@ -7,9 +7,9 @@
 
 /* Most of them are keys of gua.conf, too: their values are read from there. */
 struct serve_values {
+	struct configure_options conf;
 	struct texts db;
 	const char *now, *compat;
 	bool utc;
 	struct config_serve conf_serve;
-	struct configure_options conf;
 };

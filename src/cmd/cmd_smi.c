@@ -172,7 +172,7 @@ static int hand_to(const struct command *self, const struct command *to, struct 
 	}
 	command.called = self->called ? self->called : "gua smi";
 	command.fail = fail;
-	return command.run(&command, w->n, w->all);
+	return cmd_run(&command, w->n, w->all);
 }
 
 /* dmon and pmon. pmon shows no memory unless it is asked for. */
@@ -251,7 +251,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 }
 
 /* Shows the cards as the options say, if they are not a query. */
-static int show_as(const struct values *v, int *status, struct err *e)
+static int show_as(const struct values *v, struct err *e)
 {
 	struct show show = { .v = v };
 	struct live_lines lines = { .path = v->query.file, .look = look, .context = &show };
@@ -283,20 +283,35 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	if (report)
 		smi_report_wanted(wanted);
 	int rc = cmd_live_print(&cmd_smi, &live, wanted, &lines, e);
-	*status = show.status;
-	return rc;
+	return rc ? rc : show.status;
+}
+
+static int run(const struct call *call, struct err *e)
+{
+	const struct values *v = call->values;
+	struct arguments *const *w = call->self->parts;
+	if (*call->operands)
+		return err_set(e, ERR_USAGE, "unexpected argument '%s'", *call->operands);
+	for (size_t i = 0; i < QUERY_LISTS; i++)
+		if (v->query.lists[i] || v->query.helps[i])
+			return query(call->self, v, *w);
+	int rc = show_as(v, e);
+	bool none =
+		e->code == ERR_NOTHING || (e->code == ERR_WORLD && e->number == CODE_NO_GPU);
+	if (!none || !v->list || v->filter.ids.n)
+		return rc;
+	puts("No devices found."); /* a list without cards is no failure */
+	return 0;
 }
 
 /* `w` are the arguments as they were given: getopt changes the order of argv. */
-static int run_with(const struct command *self, int argc, char **argv, struct arguments *w)
+static int start_with(const struct command *self, int argc, char **argv, struct arguments *w)
 {
-	struct values v = { 0 };
-	struct err e = { 0 };
+	const struct values topology = { .topology = true };
 	struct command own = *self;
-	int status = 0;
 	if (argc > 2 && strcmp(argv[1], "topo") == 0 &&
 		(strcmp(argv[2], "-m") == 0 || strcmp(argv[2], "--matrix") == 0)) {
-		v.topology = true;
+		own.initial = &topology;
 		argv[2] = argv[0];
 		argv += 2;
 		argc -= 2;
@@ -312,21 +327,11 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 		return STATUS_UNAVAILABLE;
 	}
 	own.fail = fail;
-	if (cmd_options_only(&own, argc, argv, &v, &status))
-		return status;
-	for (size_t i = 0; i < QUERY_LISTS; i++)
-		if (v.query.lists[i] || v.query.helps[i])
-			return query(self, &v, w);
-	if (show_as(&v, &status, &e) == 0)
-		return status;
-	bool none = e.code == ERR_NOTHING || (e.code == ERR_WORLD && e.number == CODE_NO_GPU);
-	if (!none || !v.list || v.filter.ids.n)
-		return fail(&own, &e);
-	puts("No devices found."); /* a list without cards is no failure */
-	return 0;
+	own.parts = &w;
+	return cmd_call(&own, argc, argv);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int start(const struct command *self, int argc, char **argv)
 {
 	enum { MORE = 8 }; /* words that are put before the arguments */
 	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
@@ -343,7 +348,7 @@ static int run(const struct command *self, int argc, char **argv)
 			memmove(arg + 2, arg + 3, strlen(arg + 3) + 1);
 	}
 	memcpy(w.all, argv, (size_t)argc * sizeof(*w.all));
-	int status = run_with(self, argc, argv, &w);
+	int status = start_with(self, argc, argv, &w);
 	free(w.all);
 	return status;
 }
@@ -356,7 +361,9 @@ const struct command cmd_smi = {
 	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a "
 		   "card is\nchanged.",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.operands = "dmon|pmon|topo",
+	.start = start,
 	.run = run,
 };
 
@@ -364,5 +371,5 @@ int cmd_smi_main(const char *called, int argc, char **argv)
 {
 	struct command smi = cmd_smi;
 	smi.called = called;
-	return smi.run(&smi, argc, argv);
+	return cmd_run(&smi, argc, argv);
 }

@@ -238,39 +238,30 @@ static int watch(struct live_session *s, const struct frames *frames, struct err
 	return 0;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct values v = { .name_width = -1 };
-	struct frames frames = { 0 };
+	struct values *v = call->values;
+	struct frames frames = { .json = v->json };
 	static struct live_session s; /* a stuck thread may still use its clock */
-	struct err e = { 0 };
-	int status = 0;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	if (v.version) {
+	if (v->version) {
 		struct str out = { 0 };
 		str_add(&out, "gua " GUA_VERSION "\n");
-		return cmd_print(self, &out);
+		return cmd_print(call->self, &out);
 	}
-	if (read_options(&v, &frames.options, &e))
-		return cmd_fail(self, &e);
+	if (read_options(v, &frames.options, e))
+		return e->code;
 	/* 0 means once, as in gpustat. */
-	if (v.interval && strcmp(v.interval, "0") != 0 &&
-		cmd_live_seconds(*v.interval ? v.interval : "1", &frames.every_ms, &e)) {
-		err_prefix(&e, "--interval");
-		return cmd_fail(self, &e);
-	}
-	if (filter_init(&frames.filter, &v.filter, &e))
-		return cmd_fail(self, &e);
-	v.live.once = !frames.every_ms;
-	v.live.leases = true;
-	if (cmd_live_open(&s, &v.live, NULL, &e))
-		return cmd_fail(self, &e);
-	frames.json = v.json;
-	frames.screen = frames.every_ms && !v.json && isatty(STDOUT_FILENO);
-	int rc = watch(&s, &frames, &e);
+	if (v->interval && strcmp(v->interval, "0") != 0 &&
+		cmd_live_seconds(*v->interval ? v->interval : "1", &frames.every_ms, e))
+		return err_prefix(e, "--interval");
+	frames.screen = frames.every_ms && !v->json && isatty(STDOUT_FILENO);
+	v->live.once = !frames.every_ms;
+	v->live.leases = true;
+	if (filter_init(&frames.filter, &v->filter, e) || cmd_live_open(&s, &v->live, NULL, e))
+		return e->code;
+	int rc = watch(&s, &frames, e);
 	cmd_live_close(&s);
-	return rc ? cmd_fail(self, &e) : 0;
+	return rc;
 }
 
 const struct command cmd_stat = {
@@ -278,5 +269,7 @@ const struct command cmd_stat = {
 	.summary = "show the cards now, one line each: use, memory, users, idle times",
 	.usage = "[-acfupFeP] [-i [SECONDS]] [--json] [OPTIONS]",
 	.options = options,
+	.values_size = sizeof(struct values),
+	.initial = &(const struct values){ .name_width = -1 },
 	.run = run,
 };

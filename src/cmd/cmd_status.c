@@ -92,33 +92,28 @@ static void print_text(struct str *out, const struct recorder_status *s)
 	}
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	int status = 0;
-	struct err e = { 0 };
-	struct values v = { 0 };
+	const struct values *v = call->values;
 	struct chosen_db chosen = { 0 };
 	struct recorder_status s;
 	struct str out = { 0 };
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	if (!v.db && choose_db_to_read(&chosen, &e))
-		return cmd_fail(self, &e);
+	if (!v->db && choose_db_to_read(&chosen, e))
+		return e->code;
 	if (*chosen.note)
 		log_notice("%s", chosen.note);
 	struct clock clock;
 	clock_init_real(&clock);
-	int rc = recorder_status_read(&s, v.db ? v.db : chosen.path, clock_wall_ms(&clock), &e);
-	if (rc && !v.json)
-		return cmd_fail(self, &e);
-	if (v.json)
+	int rc =
+		recorder_status_read(&s, v->db ? v->db : chosen.path, clock_wall_ms(&clock), e);
+	if (rc && !v->json)
+		return rc;
+	if (v->json)
 		documents_status(&out, &s);
 	else
 		print_text(&out, &s);
-	status = cmd_print(self, &out);
-	if (rc)
-		return cmd_fail(self, &e);
-	return status ? status : s.recorder.pid ? 0 : 1;
+	int status = cmd_print(call->self, &out);
+	return rc ? rc : status ? status : !s.recorder.pid;
 }
 
 const struct command cmd_status = {
@@ -127,5 +122,6 @@ const struct command cmd_status = {
 	.usage = "[--db PATH] [--json]",
 	.details = "The exit status is 0 if a recorder is running, 1 if none is.",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.run = run,
 };

@@ -106,44 +106,35 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 }
 
 /* If the user named no store, perhaps the system's recorder was meant. */
-static void say_none(const char *db, bool chosen, struct err *e)
+static int say_none(const char *db, bool chosen, struct err *e)
 {
 	if (chosen && geteuid() != 0 && statusfile_is_running(SYSTEM_DB) == 1)
-		err_set(e, ERR_WORLD,
+		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s; the one of the system is, and root can "
 			"stop it: gua stop --db " SYSTEM_DB,
 			db);
-	else
-		err_set(e, ERR_WORLD, "no recorder is running on %s", db);
+	return err_set(e, ERR_WORLD, "no recorder is running on %s", db);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	int status = 0;
-	struct err e = { 0 };
-	struct values v = { .timeout_ms = 30000 };
+	const struct values *v = call->values;
 	char path[PATH_MAX];
 	char safe[PATH_MAX];
 	struct published now;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	if (!v.db && choose_db_own(path, sizeof(path), &e))
-		return cmd_fail(self, &e);
-	const char *db = v.db ? v.db : path;
-	if (statusfile_read(&now, db, &e))
-		return cmd_fail(self, &e);
+	if (!v->db && choose_db_own(path, sizeof(path), e))
+		return e->code;
+	const char *db = v->db ? v->db : path;
+	if (statusfile_read(&now, db, e))
+		return e->code;
 	pid_t pid = now.pid;
-	if (!pid) {
-		say_none(db, !v.db && !secure_getenv("GUA_DB"), &e);
-		return cmd_fail(self, &e);
-	}
-	if (pid == RECORDER_ELSEWHERE) {
-		err_set(&e, ERR_WORLD,
+	if (!pid)
+		return say_none(db, !v->db && !secure_getenv("GUA_DB"), e);
+	if (pid == RECORDER_ELSEWHERE)
+		return err_set(e, ERR_WORLD,
 			"the recorder of %s runs outside of this container; stop it there", db);
-		return cmd_fail(self, &e);
-	}
-	if (end_recorder(db, pid, v.timeout_ms, &e))
-		return cmd_fail(self, &e);
+	if (end_recorder(db, pid, v->timeout_ms, e))
+		return e->code;
 	str_escape(safe, sizeof(safe), db, strlen(db));
 	struct str out = { 0 };
 	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
@@ -153,7 +144,7 @@ static int run(const struct command *self, int argc, char **argv)
 				recorder_status_bound(now.started_ms, STATUS_LAST_MS), false)
 				.text);
 	str_add(&out, ")\n");
-	return cmd_print(self, &out);
+	return cmd_print(call->self, &out);
 }
 
 const struct command cmd_stop = {
@@ -161,5 +152,7 @@ const struct command cmd_stop = {
 	.summary = "stop the recorder",
 	.usage = "[--db PATH]",
 	.options = options,
+	.values_size = sizeof(struct values),
+	.initial = &(const struct values){ .timeout_ms = 30000 },
 	.run = run,
 };

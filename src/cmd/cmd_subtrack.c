@@ -48,9 +48,9 @@ static bool wants_json(const struct values *v)
 }
 
 /* Writes to the file of --output, or to standard output. */
-static int put(const struct command *self, const struct values *v, struct str *out)
+static int put(
+	const struct command *self, const struct values *v, struct str *out, struct err *e)
 {
-	struct err e = { 0 };
 	if (!v->output)
 		return cmd_print(self, out);
 	FILE *f = fopen(v->output, "we");
@@ -58,9 +58,9 @@ static int put(const struct command *self, const struct values *v, struct str *o
 	if (f && fclose(f) != 0)
 		ok = false;
 	if (!ok)
-		err_set(&e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
+		err_set(e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
 	str_finish(out);
-	return ok ? 0 : cmd_fail(self, &e);
+	return e->code;
 }
 
 static int analyze(const struct command *self, const struct values *v, struct err *e)
@@ -77,7 +77,7 @@ static int analyze(const struct command *self, const struct values *v, struct er
 	else
 		subtrack_print_text(&out, &s);
 	subtrack_finish(&s);
-	return put(self, v, &out);
+	return put(self, v, &out, e);
 }
 
 static int not_hidden(const struct dirent *d)
@@ -175,7 +175,7 @@ static int load_config(json_t **config, const char *path, struct err *e)
 		*config ? "not a JSON object" : problem.text);
 }
 
-static int compare(const struct command *self, struct values *v, struct err *e)
+static int compare(const struct command *self, const struct values *v, struct err *e)
 {
 	static const char *const statistics[] = { "min", "max", "mean", "std" };
 	struct session_list list = { 0 };
@@ -204,7 +204,7 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 			subtrack_print_comparison_json(&out, c.result);
 		else
 			subtrack_print_comparison(&out, c.result);
-		rc = put(self, v, &out);
+		rc = put(self, v, &out, e);
 	}
 	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
 		free(list.names[i]);
@@ -214,28 +214,21 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 	return rc;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	int status = 0, rc;
-	struct err e = { 0 };
-	struct values v = { 0 };
-	int first = cmd_options(self, argc, argv, &v, &status);
-	if (!first)
-		return status;
-	const char *action = first + 1 == argc ? argv[first] : "";
-	if (v.format && strcmp(v.format, "pickle") == 0)
-		rc = err_set(&e, ERR_USAGE,
+	const struct values *v = call->values;
+	const char *action = call->operands[0] && !call->operands[1] ? call->operands[0] : "";
+	if (v->format && strcmp(v->format, "pickle") == 0)
+		return err_set(e, ERR_USAGE,
 			"pickle files are not written, because loading one runs the code in "
 			"it; use -f json, which compare reads");
-	else if (strcmp(action, "combine") == 0)
-		rc = combine(&v, &e);
-	else if (strcmp(action, "analyze") == 0)
-		rc = analyze(self, &v, &e);
-	else if (strcmp(action, "compare") == 0)
-		rc = compare(self, &v, &e);
-	else
-		rc = err_set(&e, ERR_USAGE, "give an action: combine, analyze or compare");
-	return rc < 0 ? cmd_fail(self, &e) : rc;
+	if (strcmp(action, "combine") == 0)
+		return combine(v, e);
+	if (strcmp(action, "analyze") == 0)
+		return analyze(call->self, v, e);
+	if (strcmp(action, "compare") == 0)
+		return compare(call->self, v, e);
+	return err_set(e, ERR_USAGE, "give an action: combine, analyze or compare");
 }
 
 const struct command cmd_subtrack = {
@@ -245,6 +238,7 @@ const struct command cmd_subtrack = {
 	.details = "The files are written by 'gua track --tf' and by SubTracker of the Python "
 		   "module.",
 	.options = options,
+	.values_size = sizeof(struct values),
 	.operands = "combine|analyze|compare",
 	.run = run,
 };

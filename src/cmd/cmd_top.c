@@ -2,7 +2,6 @@
 #include "cmd/cmd_top.h"
 
 #include "cmd/cmd.h"
-#include "cmd/share/hand_over.h"
 
 #define AT(field) .offset = offsetof(struct top_values, field)
 
@@ -23,18 +22,12 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int run(const struct command *self, int argc, char **argv)
-{
-	struct top_values v = { 0 };
-	return hand_over_run(self, argc, argv, &v);
-}
-
 const struct command cmd_top = {
 	.name = "top",
 	.summary = "show the cards and their holders interactively, idle ones first",
 	.usage = "[--delay SECONDS] [--sort BY] [--user USER] [--readonly] [OPTIONS]",
 	.details = "If standard output is not a terminal, one frame is printed as text.",
 	.options = options,
+	.values_size = sizeof(struct top_values),
 	.handed_over = true,
-	.run = run,
 };

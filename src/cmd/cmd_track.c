@@ -545,10 +545,10 @@ static void make_options(struct session *s)
 		.root = v->root ? v->root : "" };
 }
 
-int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands)
+int cmd_track_run(const struct call *call, struct err *e)
 {
-	struct err e = { 0 };
-	struct session s = { .self = self,
+	struct track_values *v = call->values;
+	struct session s = { .self = call->self,
 		.v = v,
 		.exit_status = 1,
 		.signal_fd = -1,
@@ -562,19 +562,19 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 	clock_init_real(&s.clock);
 	/* Log lines about the driver are also in the result's warnings: print them once. */
 	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	bool ready = !track_options_check(v, &e) && !find_command(&s, operands, &words, &e);
+	bool ready = !track_options_check(v, e) && !find_command(&s, call->operands, &words, e);
 	if (ready)
 		make_options(&s);
-	if (ready && apart_new(&apart, &s.options.source, &manner, &e) == 0)
+	if (ready && apart_new(&apart, &s.options.source, &manner, e) == 0)
 		s.options.source.host = apart_host(apart);
 	/* Open files last, so that a wrong option does not truncate one. */
-	ready = apart && !check_uuids(v, &s.options.source, &e) &&
-		!reader_open(&reader, s.options.root, 0, &e) && !open_output(&s, &e);
+	ready = apart && !check_uuids(v, &s.options.source, e) &&
+		!reader_open(&reader, s.options.root, 0, e) && !open_output(&s, e);
 	s.options.files = &(struct track_files){ reader_arguments, reader_rollup,
 		reader_mappings, reader_io, reader_cpu_s, reader_owns, reader };
 	if (ready && !v->quiet)
 		cmd_live_note_captured(v->source);
-	int status = ready ? track(&s) : cmd_fail(self, &e);
+	int status = ready ? track(&s) : e->code;
 	reader_close(reader);
 	apart_free(apart);
 	if (s.output > STDERR_FILENO)
@@ -586,16 +586,6 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 	return status;
 }
 
-static int run(const struct command *self, int argc, char **argv)
-{
-	struct track_values v = { 0 };
-	int status = 0;
-	int first = cmd_options(self, argc, argv, &v, &status);
-	if (!first)
-		return status;
-	return cmd_track_with_options(self, &v, argv + first);
-}
-
 const struct command cmd_track = {
 	.name = "track",
 	.summary = "run a command and report what it used: time, CPU, memory, GPU",
@@ -605,6 +595,7 @@ const struct command cmd_track = {
 		   "the command:\n128 + N if signal N killed it, 127 if it was not found, 126 "
 		   "if it could not be\nstarted.",
 	.options = track_options,
+	.values_size = sizeof(struct track_values),
 	.stop_at_operand = true,
-	.run = run,
+	.run = cmd_track_run,
 };

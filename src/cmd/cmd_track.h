@@ -34,7 +34,6 @@ extern const struct option_row track_options[];
 int track_options_check(struct track_values *v, struct err *e);
 void track_options_free(struct track_values *v);
 
-/* Tracks with options that are already parsed, for gua track and for gpu-tracker's command
- * line: checks the options, runs the command (`operands`, NULL-terminated, may be empty) and
- * writes the report; returns the exit status. Frees what `v` owns. */
-int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands);
+/* Runs gua track, and gpu-tracker with its own options: checks them, runs the command (the
+ * operands, if there are any) and writes the report; returns the exit status. */
+int cmd_track_run(const struct call *call, struct err *e);

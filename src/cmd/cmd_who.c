@@ -59,39 +59,36 @@ static int print_holders(const struct command *self, const struct who *w,
 	return status ? status : !found;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
 	/* Only processes are needed: no metrics are read. */
 	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
-	struct values v = { .idle_ms = -1 };
+	struct values *v = call->values;
 	static struct live_session session; /* a stuck thread may still use its clock */
 	struct filter filter;
 	struct who who = { 0 };
-	struct err e = { 0 };
-	int status = 0;
 	bool color = false;
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	v.live.once = v.live.leases = true;
-	if (v.message + v.json + v.csv > 1)
-		err_set(&e, ERR_USAGE, "--message, --json and --csv exclude each other");
-	else if (!terminal_choose_color(v.color, &color, &color, &e) && v.message &&
-		 v.idle_ms < 0)
-		err_set(&e, ERR_USAGE,
+	v->live.once = v->live.leases = true;
+	if (v->message + v->json + v->csv > 1)
+		return err_set(e, ERR_USAGE, "--message, --json and --csv exclude each other");
+	if (terminal_choose_color(v->color, &color, &color, e))
+		return e->code;
+	if (v->message && v->idle_ms < 0)
+		return err_set(e, ERR_USAGE,
 			"--message needs --idle D: how long a holder must have been idle to "
 			"get one");
-	if (e.code || filter_init(&filter, &v.filter, &e) ||
-		cmd_live_open(&session, &v.live, no_metrics, &e))
-		return cmd_fail(self, &e);
-	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };
-	if (cmd_live_refresh(&session, &e) ||
-		who_find(&who, live_present(session.live), &q, &e))
-		status = cmd_fail(self, &e);
-	else
-		status = print_holders(self, &who, &q, &v);
+	if (filter_init(&filter, &v->filter, e) ||
+		cmd_live_open(&session, &v->live, no_metrics, e))
+		return e->code;
+	struct who_question q = { .filter = &filter, .idle_ms = v->idle_ms };
+	int rc = cmd_live_refresh(&session, e);
+	if (rc == 0)
+		rc = who_find(&who, live_present(session.live), &q, e);
+	if (rc == 0)
+		rc = print_holders(call->self, &who, &q, v);
 	who_finish(&who);
 	cmd_live_close(&session);
-	return status;
+	return rc;
 }
 
 const struct command cmd_who = {
@@ -101,5 +98,7 @@ const struct command cmd_who = {
 		 "[--json | --csv | --message]",
 	.details = "The exit status is 1 if no process matches.",
 	.options = rows,
+	.values_size = sizeof(struct values),
+	.initial = &(const struct values){ .idle_ms = -1 },
 	.run = run,
 };

@@ -573,5 +573,5 @@ const struct command cmd_enforce = {
 		"test-notice send a notice to a user through each channel",
 	.options = rows,
 	.operands = SUBCOMMANDS,
-	.run = run_command,
+	.start = run_command,
 };

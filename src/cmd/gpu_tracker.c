@@ -40,8 +40,28 @@ static void make_rows(struct option_row rows[MOST_ROWS])
 	rows[n] = (struct option_row){ 0 };
 }
 
+static int run(const struct call *call, struct err *e)
+{
+	const struct track_values *v = call->values;
+	if (v->version) {
+		struct str out = { 0 };
+		str_add(&out, "gpu-tracker (gua " GUA_VERSION ")\n");
+		return cmd_print(call->self, &out);
+	}
+	if (!v->execute && !v->pid && !*call->operands)
+		return err_set(e, ERR_USAGE, "--execute=COMMAND is missing");
+	return cmd_track_run(call, e);
+}
+
 static int track(int argc, char **argv)
 {
+	/* The defaults of gpu-tracker. */
+	static const struct track_values initial = { .output = "-",
+		.announce = true,
+		.verbose = true,
+		.gpus = "all",
+		.default_size = "gigabytes",
+		.default_time = "hours" };
 	struct option_row rows[MOST_ROWS];
 	make_rows(rows);
 	const struct command gpu_tracker = {
@@ -55,30 +75,12 @@ static int track(int argc, char **argv)
 			"hours, the\n"
 			"whole report. The exit status is that of the command.",
 		.options = rows,
+		.values_size = sizeof(initial),
+		.initial = &initial,
 		.stop_at_operand = true,
+		.run = run,
 	};
-	/* The defaults of gpu-tracker. */
-	struct track_values v = { .output = "-",
-		.announce = true,
-		.verbose = true,
-		.gpus = "all",
-		.default_size = "gigabytes",
-		.default_time = "hours" };
-	struct err e = { 0 };
-	int status = 0;
-	int first = cmd_options(&gpu_tracker, argc, argv, &v, &status);
-	if (!first)
-		return status;
-	if (v.version) {
-		struct str out = { 0 };
-		str_add(&out, "gpu-tracker (gua " GUA_VERSION ")\n");
-		return cmd_print(&gpu_tracker, &out);
-	}
-	if (!v.execute && !v.pid && first == argc) {
-		err_set(&e, ERR_USAGE, "--execute=COMMAND is missing");
-		return cmd_fail(&gpu_tracker, &e);
-	}
-	return cmd_track_with_options(&gpu_tracker, &v, argv + first);
+	return cmd_run(&gpu_tracker, argc, argv);
 }
 
 int gpu_tracker_main(int argc, char **argv)
@@ -87,7 +89,7 @@ int gpu_tracker_main(int argc, char **argv)
 	if (strcmp(first, "sub-track") == 0) {
 		struct command subtrack = cmd_subtrack;
 		subtrack.called = "gpu-tracker sub-track";
-		return subtrack.run(&subtrack, argc - 1, argv + 1);
+		return cmd_run(&subtrack, argc - 1, argv + 1);
 	}
 	return track(argc, argv);
 }

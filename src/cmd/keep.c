@@ -165,5 +165,5 @@ const struct command cmd_keep = {
 		   "POSIX session. A lease is one that a rule judges: slurm:4, "
 		   "pod:NAMESPACE/NAME.",
 	.options = rows,
-	.run = run,
+	.start = run,
 };

@@ -199,9 +199,10 @@ static int fetch(void *context, const struct report_hosts *hosts, struct store_l
 
 enum { BACK_MS = 86400000 };
 
-static int show(const struct fleet_status_values *v, const struct config *c)
+static int show(const struct call *call, struct err *e)
 {
-	struct err e = { 0 };
+	const struct fleet_status_values *v = call->values;
+	const struct config *c = &call->conf->values;
 	struct fleet f = { 0 };
 	struct roster r = { 0 };
 	struct audit samples = { 0 };
@@ -212,9 +213,9 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 						    .color = terminal_has_color(),
 						    .utc = v->utc },
 		.all = v->all };
-	int rc = cmd_now(v->now, &now_ms, &e) || roster_expect(&r, c->fleet.expect, &e) ||
-		 fleet_engine_connect(&f, &v->fleet, &c->fleet, &e) ||
-		 roster_read(&r, &f, now_ms, back_ms, &e);
+	int rc = cmd_now(v->now, &now_ms, e) || roster_expect(&r, c->fleet.expect, e) ||
+		 fleet_engine_connect(&f, &v->fleet, &c->fleet, e) ||
+		 roster_read(&r, &f, now_ms, back_ms, e);
 	const struct audit_question q = {
 		.since_ms = now_ms - back_ms, .until_ms = now_ms, .now_ms = now_ms, .utc = true
 	};
@@ -223,35 +224,30 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 		fleet_engine_check_sampled };
 	if (rc == 0) {
 		client_bound(f.client, BODY_MAX);
-		rc = fleet_audit_run(&samples, &f, &question, &e) ||
-		     roster_settle(&r, &f, &samples, &e);
+		rc = fleet_audit_run(&samples, &f, &question, e) ||
+		     roster_settle(&r, &f, &samples, e);
 	}
 	fleet_engine_quiet();
 	if (rc == 0 && v->json)
 		roster_json(&out, &r, &f);
 	else if (rc == 0)
 		roster_text(&out, &r, &f, &style);
-	int status = rc ? cmd_fail(&cmd_fleet, &e) : cmd_print(&cmd_fleet, &out);
+	rc = rc ? e->code : cmd_print(call->self, &out);
 	bool well = r.n_seen && r.counts[ROSTER_OK] == r.n_seen && !r.counts[ROSTER_MISSING];
-	if (status == 0 && v->check && !well)
-		status = 1;
+	if (rc == 0 && v->check && !well)
+		rc = 1;
 	roster_finish(&r);
 	audit_finish(&samples);
 	fleet_close(&f);
-	return status;
+	return rc;
 }
 
 static int status_main(int argc, char **argv)
 {
-	struct fleet_status_values v = { 0 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
-	int status = 0;
-	if (!cmd_line_only(&cmd_fleet, &line, &v, &status) &&
-		!configure(&cmd_fleet, &conf, &v.conf, &v, &status))
-		status = show(&v, &conf.values);
-	configure_finish(&conf);
-	return status;
+	struct command own = cmd_fleet;
+	own.operands = NULL;
+	own.run = show;
+	return cmd_run(&own, argc, argv);
 }
 
 static int open_session(
@@ -283,7 +279,9 @@ static int report_main(int argc, char **argv)
 {
 	struct session session = { 0 };
 	const struct report_engine engine = { open_session, audit, fetch, asked, &session };
-	int status = report_run(&cmd_report, argc, argv, &engine);
+	struct command own = cmd_report;
+	own.parts = &engine;
+	int status = cmd_run(&own, argc, argv);
 	/* The report covers less than was asked for. */
 	if (status == 0 && session.ssh.asked.n_failed)
 		status = 1;

@@ -414,6 +414,9 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 
 int main(int argc, char **argv)
 {
+	static const struct lease_parts parts = { watch };
+	struct command own = cmd_lease;
+	own.parts = &parts;
 	file_hold_standard();
-	return cmd_lease_run(&cmd_lease, argc, argv, watch);
+	return cmd_run(&own, argc, argv);
 }

@@ -172,9 +172,9 @@ static void serve_until_signal(
 	alarm(STOP_S);
 }
 
-static int serve(const struct serve_world *world, const struct config_serve *conf)
+static int serve(
+	const struct serve_world *world, const struct config_serve *conf, struct err *e)
 {
-	struct err e = { 0 };
 	struct server *server = NULL;
 	sigset_t signals;
 	struct setup s = { .conf = conf, .options = { .fd = -1, .world = world } };
@@ -185,40 +185,31 @@ static int serve(const struct serve_world *world, const struct config_serve *con
 	sigprocmask(SIG_BLOCK, &signals, NULL); /* all threads inherit it */
 	signal(SIGPIPE, SIG_IGN);
 	s.options.routes = route_table;
-	int rc = set_up(&s, &e);
+	int rc = set_up(&s, e);
 	if (rc == 0)
-		rc = server_open(&server, &s.options, &e);
+		rc = server_open(&server, &s.options, e);
 	if (rc == 0)
 		serve_until_signal(server, &s, &signals);
-	int status = rc ? cmd_fail(&cmd_serve, &e) : 0;
 	server_close(server);
 	if (!s.passed && s.address.at.any.sa_family == AF_UNIX && rc == 0)
 		unlink(s.address.at.un.sun_path);
 	free(s.cert);
 	free(s.key);
-	return status;
+	return rc;
 }
 
 /* The page "For me" waits at most this long for the name of a user, in all within ten seconds.
  */
 enum { NAME_WAIT_MS = 500 };
 
-int main(int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct serve_values v = { 0 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
-	struct err e = { 0 };
+	const struct serve_values *v = call->values;
+	const struct config *config = &call->conf->values;
 	struct store_list stores = { 0 };
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	int status = 0;
-	file_hold_standard();
-	foreign_start_heap();
-	if (cmd_line_only(&cmd_serve, &line, &v, &status) ||
-		configure(&cmd_serve, &conf, &v.conf, &v, &status))
-		goto done;
 	struct serve_world world = {
-		.stores = &stores, .config = &conf.values, .utc = v.utc, .users_lock = &lock
+		.stores = &stores, .config = config, .utc = v->utc, .users_lock = &lock
 	};
 	if (getenv("JOURNAL_STREAM"))
 		log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_JOURNAL);
@@ -227,17 +218,23 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	file_allow_many();
-	int rc = v.now ? cmd_now(v.now, &world.now_ms, &e) : 0;
+	int rc = v->now ? cmd_now(v->now, &world.now_ms, e) : 0;
 	if (rc == 0)
-		rc = user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, &e);
+		rc = user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, e);
 	if (rc == 0)
-		rc = choose_db_list(&stores, &v.db, &e);
+		rc = choose_db_list(&stores, &v->db, e);
 	choose_db_note_unread(&stores);
-	status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf.values.serve);
+	rc = rc ? rc : serve(&world, &config->serve, e);
 	user_names_free(world.users);
 	store_list_finish(&stores);
-done:
-	configure_finish(&conf);
-	options_texts_finish(&v.db);
-	return status;
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct command own = cmd_serve;
+	own.run = run;
+	file_hold_standard();
+	foreign_start_heap();
+	return cmd_run(&own, argc, argv);
 }

@@ -12,20 +12,21 @@
 
 enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
 
-static int show(
-	const struct live_session *s, const struct top_options *o, const struct top_values *v)
+static int show(const struct call *call, const struct live_session *s,
+	const struct top_options *o, struct err *e)
 {
-	struct err e = { 0 };
+	const struct top_values *v = call->values;
 	struct top *t = NULL;
 	struct top_screen *screen = NULL;
 	bool color = !v->no_color && terminal_may_color();
-	if (top_open(&t, o, &e) != 0)
-		return cmd_fail(&cmd_top, &e);
-	int status = 0;
-	if (cmd_live_check(s, &e) != 0) {
-		status = cmd_fail(&cmd_top, &e);
-	} else if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) ||
-		   !isatty(STDIN_FILENO)) {
+	if (top_open(&t, o, e) != 0)
+		return e->code;
+	int rc = cmd_live_check(s, e);
+	if (rc) {
+		top_close(t);
+		return rc;
+	}
+	if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
 		struct str out = { 0 };
 		/* The width is that of the terminal, else COLUMNS, else a default. */
 		const char *variable = getenv("COLUMNS");
@@ -36,19 +37,17 @@ static int show(
 			  : columns < LEAST_COLUMNS ? LEAST_COLUMNS
 			  : columns > MOST_COLUMNS  ? MOST_COLUMNS
 						    : columns;
-		int rc = top_once(t, (size_t)columns, &out, &e);
-		status = rc ? cmd_fail(&cmd_top, &e) : cmd_print(&cmd_top, &out);
+		rc = top_once(t, (size_t)columns, &out, e);
+		rc = rc ? rc : cmd_print(call->self, &out);
 		str_finish(&out);
-	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
-		status = cmd_fail(&cmd_top, &e);
-	} else {
+	} else if ((rc = top_screen_open(&screen, stdin, stdout, color, e)) == 0) {
 		/* Log lines would appear in the middle of the screen. */
 		log_setup(LOG_LEVEL_NONE, LOG_STYLE_PLAIN);
 		top_run(t, screen);
 		top_screen_close(screen);
 	}
 	top_close(t);
-	return status;
+	return rc;
 }
 
 /* The reason why signals may not be sent; NULL: they may. */
@@ -76,45 +75,47 @@ static const char *no_signals(const struct top_values *v)
 	[METRIC_PCIE_REPLAYS] = 1, [METRIC_ECC_CORRECTED_VOLATILE] = 1,                        \
 	[METRIC_ECC_UNCORRECTED_VOLATILE] = 1
 
-int main(int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
 	static const unsigned char wanted[METRIC_COUNT] = { FRAME_METRICS, CARD_METRICS };
 	static const unsigned char of_page[METRIC_COUNT] = { CARD_METRICS };
-	struct err e = { 0 };
-	struct top_values v = { 0 };
+	struct top_values *v = call->values;
 	struct filter filter;
 	static struct live_session session; /* a stuck thread may still use its clock */
 	int64_t delay_ms = 0;
-	int status = 0;
-	file_hold_standard();
-	bool utf8 = terminal_is_utf8();
-	/* Three files are kept open for each process: the usual 1024 are too few on a large
-	 * host. */
-	file_allow_many();
-	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
-		return status;
-	v.live.leases = true;
-	if (cmd_live_seconds(v.delay ? v.delay : "1", &delay_ms, &e))
-		err_prefix(&e, "--delay");
-	else if (delay_ms > MOST_DELAY_MS)
-		err_set(&e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v.delay);
-	if (e.code || filter_init(&filter, &v.filter, &e) ||
-		cmd_live_open(&session, &v.live, wanted, &e))
-		return cmd_fail(&cmd_top, &e);
-	bool sim = v.live.source && source_is_invented(v.live.source);
-	const char *root = v.live.root ? v.live.root : "";
+	v->live.leases = true;
+	if (cmd_live_seconds(v->delay ? v->delay : "1", &delay_ms, e))
+		return err_prefix(e, "--delay");
+	if (delay_ms > MOST_DELAY_MS)
+		return err_set(
+			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
+	if (filter_init(&filter, &v->filter, e) || cmd_live_open(&session, &v->live, wanted, e))
+		return e->code;
+	bool sim = v->live.source && source_is_invented(v->live.source);
+	const char *root = v->live.root ? v->live.root : "";
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,
 		.root = sim ? NULL : root,
 		.filter = &filter,
 		.delay_ms = delay_ms,
 		.card_metrics = of_page,
-		.no_signals = no_signals(&v),
-		.ascii = v.ascii || !utf8,
-		.sort = v.sort,
-		.tree = v.tree,
-		.no_mouse = v.no_mouse };
-	status = show(&session, &o, &v);
+		.no_signals = no_signals(v),
+		.ascii = v->ascii || !terminal_is_utf8(),
+		.sort = v->sort,
+		.tree = v->tree,
+		.no_mouse = v->no_mouse };
+	int rc = show(call, &session, &o, e);
 	cmd_live_close(&session);
-	return status;
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct command own = cmd_top;
+	own.run = run;
+	file_hold_standard();
+	/* Three files are kept open for each process: the usual 1024 are too few on a large
+	 * host. */
+	file_allow_many();
+	return cmd_run(&own, argc, argv);
 }

@@ -56,21 +56,10 @@ void hand_over(const char *name, char **argv)
 		execv(path, argv);
 }
 
-int hand_over_missing(const struct command *self, const char *name)
+int hand_over_missing(const char *name, struct err *e)
 {
-	struct err e = { 0 };
-	err_set(&e, ERR_WORLD,
+	return err_set(e, ERR_WORLD,
 		"the program gua-%s is not installed; install the package gua-%s, or build gua "
 		"with the option %s",
 		name, name, name);
-	return cmd_fail(self, &e);
-}
-
-int hand_over_run(const struct command *self, int argc, char **argv, void *values)
-{
-	int status = 0;
-	hand_over(self->name, argv);
-	bool stop = self->operands ? !cmd_options(self, argc, argv, values, &status)
-				   : cmd_options_only(self, argc, argv, values, &status);
-	return stop ? status : hand_over_missing(self, self->name);
 }
