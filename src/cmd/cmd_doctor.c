@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "base/moment.h"
@@ -248,7 +249,6 @@ static void examine_configured(const struct host *x, struct findings *f)
 /* gua doctor --capture: writes what the driver answers on this host to a file that a user can
  * read and send. Names of users, commands, jobs and so on are replaced. */
 
-enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, besides those of the driver */
 enum { CAPTURE_ROUNDS = 6 };
 
 /* What the file is, and the lines about the system. */
@@ -283,18 +283,17 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 
 /* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds, because
  * the name of a unit may have a colon. */
-static void add_field(struct capture_secrets *names, enum process_text which,
-	const struct process_id *id, struct str *out)
+static void add_field(struct names *names, enum process_text which, const struct process_id *id,
+	struct str *out)
 {
 	const char *text = process_text(id, which), *colon = strchr(text, ':');
 	const char *name = process_fields[which].name;
-	int kind = FIRST_FIELD + (int)which;
 	bool labelled = colon && (which == PROCESS_NOTEBOOK || which == PROCESS_JOB ||
 					 which == PROCESS_CONTAINER);
 	if (!*text)
 		return;
 	str_addf(out, " %s \"%.*s%s-%u\"", name, labelled ? (int)(colon + 1 - text) : 0, text,
-		name, capture_secrets_number(names, kind, text, strlen(text)));
+		name, names_find(names, 0, text, NULL) + 1);
 }
 
 /* Appends the processes that the driver named, with what /proc knows of them. */
@@ -302,7 +301,7 @@ static void add_processes(const struct captured *seen, const char *root, struct 
 {
 	static const enum process_text kept[] = { PROCESS_COMMAND, PROCESS_NOTEBOOK,
 		PROCESS_JOB, PROCESS_CONTAINER, PROCESS_POD, PROCESS_UNIT };
-	struct capture_secrets names = { 0 };
+	struct names users = { 0 }, names[PROCESS_TEXTS] = { 0 }; /* made-up names */
 	struct reader *reader = NULL;
 	if (seen->n_pids == 0 || reader_open(&reader, root, 0, NULL) != 0)
 		return;
@@ -324,14 +323,15 @@ static void add_processes(const struct captured *seen, const char *root, struct 
 			str_addf(out, " user \"%s\"", id.user);
 		else
 			str_addf(out, " user \"user-%u\"",
-				capture_secrets_number(
-					&names, USERS, id.user, strlen(id.user)));
+				names_find(&users, 0, id.user, NULL) + 1);
 		for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++)
-			add_field(&names, kept[k], &id, out);
+			add_field(&names[kept[k]], kept[k], &id, out);
 		str_add(out, "\n");
 	}
 	reader_close(reader);
-	capture_secrets_finish(&names);
+	names_finish(&users);
+	for (size_t i = 0; i < PROCESS_TEXTS; i++)
+		names_finish(&names[i]);
 }
 
 static void print_result(

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/names.h"
 #include "driver/capture/capture_call.h"
+#include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_host.h"
 
 /* A card, or an instance of it. */
@@ -34,7 +36,7 @@ struct capture {
 	struct captured *seen;
 	struct capture_caller caller; /* copied into each helper */
 	struct helper *helper;
-	struct capture_secrets secrets;
+	struct names secrets[NVML_SECRETS]; /* true names by kind */
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
 	bool *done; /* by place among all calls: the call is missing, or an earlier row makes it
@@ -54,24 +56,13 @@ struct capture_question {
 	uint64_t since_us;
 };
 
-unsigned capture_secrets_number(
-	struct capture_secrets *s, int kind, const char *text, size_t len)
+/* Numbers the true names of a kind, so that the same name always becomes the same made-up name.
+ * From 1 on; 0: out of memory. */
+static unsigned number_of(struct names *secrets, const char *text, size_t len)
 {
-	unsigned last = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->names[i].kind != kind)
-			continue;
-		last = s->names[i].number;
-		if (strlen(s->names[i].text) == len && memcmp(s->names[i].text, text, len) == 0)
-			return last;
-	}
-	char *copy = strndup(text, len);
-	if (!copy || !array_one_more(&s->names, s->n)) {
-		free(copy);
-		return 0;
-	}
-	s->names[s->n++] = (struct nvml_name){ kind, last + 1, copy };
-	return last + 1;
+	char own[4 * CAPTURE_LAYOUT_MAX + 1];
+	snprintf(own, sizeof(own), "%.*s", (int)len, text);
+	return names_find(secrets, 0, own, NULL) + 1;
 }
 
 static void add_name(enum nvml_secret kind, const char *text, unsigned number, struct str *out)
@@ -99,21 +90,20 @@ static void add_bytes(size_t digits, unsigned number, struct str *out)
 /* Appends the words of `text`, with secret words replaced: texts in quotation marks, or bytes.
  */
 static void replace_secrets(
-	struct capture_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
+	struct names *secrets, enum nvml_secret kind, const char *text, struct str *out)
 {
 	while (kind != NVML_SECRET_NONE && *text) {
 		const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
 		size_t bytes = kind == NVML_SECRET_ID && *text == 'x' ? strcspn(text, " ") : 0;
 		if (end && end > text + 1) {
-			unsigned number = capture_secrets_number(
-				s, (int)kind, text + 1, (size_t)(end - text - 1));
+			unsigned number =
+				number_of(&secrets[kind], text + 1, (size_t)(end - text - 1));
 			str_add(out, "\"");
 			add_name(kind, text + 1, number, out);
 			str_add(out, "\"");
 			text = end + 1;
 		} else if (bytes > 1 && strspn(text + 1, "0") < bytes - 1) {
-			add_bytes(bytes - 1, capture_secrets_number(s, (int)kind, text, bytes),
-				out);
+			add_bytes(bytes - 1, number_of(&secrets[kind], text, bytes), out);
 			text += bytes;
 		} else {
 			size_t len = end ? 2 : 1;
@@ -124,14 +114,6 @@ static void replace_secrets(
 	str_add(out, text);
 }
 
-void capture_secrets_finish(struct capture_secrets *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->names[i].text);
-	free(s->names);
-	*s = (struct capture_secrets){ 0 };
-}
-
 static bool is_asleep(const char *root, const char *pci)
 {
 	struct nvml_host_power power = { 0 };
@@ -140,7 +122,7 @@ static bool is_asleep(const char *root, const char *pci)
 	return asleep;
 }
 
-static void add_gpus(const char *root, struct capture_secrets *secrets, struct str *out)
+static void add_gpus(const char *root, struct names *secrets, struct str *out)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
 	size_t n = nvml_host_gpus(root, gpus, NVML_HOST_GPUS);
@@ -276,7 +258,7 @@ static bool ask(struct capture *c, const struct capture_question *q)
 	}
 	add_call(c, q, reply.older ? q->form.older : q->form.symbol);
 	str_addf(c->out, " %d", reply.code);
-	replace_secrets(&c->secrets, q->form.secret, text, c->out);
+	replace_secrets(c->secrets, q->form.secret, text, c->out);
 	str_add(c->out, "\n");
 	c->seen->n_calls++;
 	c->number = reply.number;
@@ -589,12 +571,13 @@ int capture_make(const struct nvml_capture_options *o, struct str *out, struct c
 					 : "unknown");
 	for (size_t i = 0; i < site.n_nodes; i++)
 		str_addf(out, "node %s %d\n", site.nodes[i].name, site.nodes[i].error);
-	add_gpus(o->root, &c->secrets, out);
+	add_gpus(o->root, c->secrets, out);
 	ask_driver(c);
 	if (c->helper)
 		helper_free(c->helper, o->deadline_ms);
 	int rc = out->failed ? err_memory(e) : 0;
-	capture_secrets_finish(&c->secrets);
+	for (size_t i = 0; i < NVML_SECRETS; i++)
+		names_finish(&c->secrets[i]);
 	free(c->done);
 	free(c);
 	return rc;

@@ -35,21 +35,3 @@ struct captured {
 int capture_make(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
 	struct err *e);
 void capture_finish(struct captured *seen);
-
-/* Made-up names for the true ones in a capture: the same name always becomes the same made-up
- * name. */
-
-/* Zero-initialise. */
-struct capture_secrets {
-	struct nvml_name {
-		int kind; /* enum nvml_secret, or a caller's own */
-		unsigned number;
-		char *text; /* the true name */
-	} * names;
-	size_t n;
-};
-
-/* The number of a true name, from 1 on; 0: out of memory. */
-unsigned capture_secrets_number(
-	struct capture_secrets *s, int kind, const char *text, size_t len);
-void capture_secrets_finish(struct capture_secrets *s);

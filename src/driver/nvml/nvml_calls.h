@@ -37,6 +37,7 @@ enum nvml_secret {
 	NVML_SECRET_SERIAL, /* becomes serial-1 */
 	NVML_SECRET_HOST,   /* becomes host-1 */
 	NVML_SECRET_ID,	    /* bytes, which become a number */
+	NVML_SECRETS
 };
 
 /* The subject of a call. */
