@@ -67,45 +67,14 @@ int nvml_calls_make(
 
 #define OUT(layout_) .signature = NVML_SIG_VALUES, .layout = (layout_)
 #define OF(n, layout_) OUT(layout_), .n_args = (n)
-#define FABRIC_FORM OUT("x16iub"), .secret = NVML_SECRET_ID
-#define PLATFORM_FORM OUT("Vx16x16bbbbb"), VERSIONED(nvml_platform, 2), .secret = NVML_SECRET_ID
+#define TEXT(layout_) .signature = NVML_SIG_TEXT, .layout = (layout_)
+#define LAYOUT(layout_) .signature = NVML_SIG_LAYOUT, .layout = (layout_), .n_args = 1
+#define FIELD(layout_) .signature = NVML_SIG_FIELD, .layout = (layout_), .n_args = 2
 
 /* The form of a call for each shape; a shape without a layout makes no call of its own. */
 static const struct nvml_form shape_forms[] = {
-	[SHAPE_ONE] = { OUT("u") },
-	[SHAPE_TWO] = { OUT("u"), .parts = 2 },
-	[SHAPE_POINT] = { OUT("u"), .parts = 2 },
-	[SHAPE_THREE] = { OUT("u"), .parts = 3 },
-	[SHAPE_FOUR] = { OUT("u"), .parts = 4 },
-	[SHAPE_FIVE] = { OUT("uuuuu") },
-	[SHAPE_LONG] = { OUT("Q") },
-	[SHAPE_OF] = { OF(1, "u") },
-	[SHAPE_ERRORS] = { OF(2, "Q") },
-	[SHAPE_PLACE] = { OF(3, "Q") },
-	[SHAPE_TEXT] = { .signature = NVML_SIG_TEXT, .layout = "t96" },
-	[SHAPE_TEXT_OF] = { .signature = NVML_SIG_TEXT, .layout = "t96", .n_args = 1 },
-	[SHAPE_NAME] = { OUT("t64"), .secret = NVML_SECRET_HOST },
-	[SHAPE_VERSION] = { OUT("t64") },
-	[SHAPE_ENGINES] = { OUT("uuuuuuuuQ") },
-	[SHAPE_SYSTEM] = { OUT("i") },
-	[SHAPE_CHECK] = { OUT("") },
-	[SHAPE_VERSIONED] = { OUT("Vi"), VERSIONED(nvml_versioned, 1) },
-	[SHAPE_VERSIONED_TWO] = { OUT("Vi"), .parts = 2, VERSIONED(nvml_versioned, 1) },
-	[SHAPE_CLASSES] = { OUT("Vuuuuuuut32"), VERSIONED(nvml_pci_ext, 1) },
-	[SHAPE_SRAM] = { OUT("VQQQQQQQQQQQu"), VERSIONED(nvml_sram_errors, 1) },
-	[SHAPE_FABRIC] = { FABRIC_FORM },
-	[SHAPE_FABRIC_RESULT] = { FABRIC_FORM },
-	[SHAPE_FABRIC_CLUSTER] = { FABRIC_FORM },
-	[SHAPE_HEALTH] = { .signature = NVML_SIG_LAYOUT,
-		.layout = "Vx16iubub",
-		VERSIONED(nvml_fabric_health, 3),
-		.n_args = 1,
-		.secret = NVML_SECRET_ID },
-	[SHAPE_PLATFORM] = { PLATFORM_FORM },
-	[SHAPE_PLATFORM_GUID] = { PLATFORM_FORM },
-	[SHAPE_BYTES] = { OUT("QQQ") },
-	[SHAPE_FIELD] = { .signature = NVML_SIG_FIELD, .layout = "uiQ", .n_args = 2 },
-	[SHAPE_ROOT_PORT] = { .layout = NULL },
+#define SHAPE(name, ...) [SHAPE_##name] = { __VA_ARGS__ },
+#include "driver/nvml/nvml_shapes.def"
 };
 
 /* Finds the call of a row of nvml_metrics.def. */
@@ -121,11 +90,7 @@ static bool of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
 		form->subject = call->instance ? NVML_OF_ANY : NVML_OF_CARD;
 	if (call->metric == METRIC_SERIAL)
 		form->secret = NVML_SECRET_SERIAL;
-	int numbers[NVML_ARGS] = { call->which, call->other, call->place };
-	if (call->shape == SHAPE_HEALTH)
-		numbers[0] = 3;
-	for (unsigned i = 0; i < form->n_args; i++)
-		args[i] = numbers[i];
+	memcpy(args, call->args, sizeof(call->args));
 	return true;
 }
 

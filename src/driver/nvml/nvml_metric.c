@@ -21,7 +21,7 @@
 #define CALL(metric_, shape_, symbol_, ...)                                                    \
 	ROW(metric_, shape_, .symbol = "nvmlDeviceGet" symbol_, __VA_ARGS__)
 #define VALUE(metric_, number, ...)                                                            \
-	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .which = (number), __VA_ARGS__)
+	ROW(metric_, FIELD, .symbol = "nvmlDeviceGetFieldValues", .args[0] = (number), __VA_ARGS__)
 const struct nvml_call nvml_metric_rows[] = {
 #include "driver/nvml/nvml_metrics.def"
 };
@@ -245,8 +245,8 @@ static bool same_call(const struct nvml_call *a, const struct nvml_call *b)
 {
 	bool same_symbol = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) == 0
 						  : a->symbol == b->symbol;
-	return a->shape == b->shape && same_symbol && a->which == b->which &&
-	       a->other == b->other && a->place == b->place;
+	return a->shape == b->shape && same_symbol &&
+	       memcmp(a->args, b->args, sizeof(a->args)) == 0;
 }
 
 /* What a card does not have is no failure. Neither is a value that another call gave. */
