@@ -45,21 +45,28 @@ void str_addf(struct str *s, const char *format, ...)
 	if (s->failed)
 		return;
 	va_start(args, format);
-	int n = vsnprintf(NULL, 0, format, args);
+	size_t room = s->cap - s->len;
+	int n = vsnprintf(room ? s->data + s->len : NULL, room, format, args);
 	va_end(args);
 	if (n < 0 || !reserve(s, (size_t)n)) {
 		s->failed = true;
+		if (room)
+			s->data[s->len] = '\0';
 		return;
 	}
-	va_start(args, format);
-	vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
-	va_end(args);
+	if ((size_t)n >= room) { /* it did not fit */
+		va_start(args, format);
+		vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
+		va_end(args);
+	}
 	s->len += (size_t)n;
 }
 
 void str_add_repeat(struct str *s, const char *text, size_t times)
 {
 	size_t len = strlen(text);
+	if (times == 0)
+		return;
 	if (len && times > SIZE_MAX / 2 / len) {
 		s->failed = true;
 		return;
@@ -81,6 +88,22 @@ struct brief str_brief(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(b.text, sizeof(b.text), format, args);
 	va_end(args);
+	return b;
+}
+
+struct brief str_whole(int64_t number, const char *unit)
+{
+	char digits[20];
+	size_t n = 0, len = number < 0;
+	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	struct brief b;
+	do
+		digits[n++] = (char)('0' + left % 10);
+	while (left /= 10);
+	b.text[0] = '-';
+	while (n)
+		b.text[len++] = digits[--n];
+	str_copy(b.text + len, sizeof(b.text) - len, unit);
 	return b;
 }
 

@@ -39,6 +39,8 @@ struct brief {
 	char text[40];
 };
 struct brief str_brief(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A number and its unit (may be ""), without the cost of printf(3). */
+struct brief str_whole(int64_t number, const char *unit);
 
 /* Returns a checksum (FNV-1a). */
 uint64_t str_sum(const char *text);

@@ -17,7 +17,7 @@ const char *const card_status_names[CARD_STATUS_COUNT] = {
 
 struct brief card_label(const struct card_id *id)
 {
-	return id->mig_index < 0 ? str_brief("%d", id->index)
+	return id->mig_index < 0 ? str_whole(id->index, "")
 				 : str_brief("%d:%d", id->index, id->mig_index);
 }
 

@@ -25,21 +25,12 @@ enum {
 	LOCKS_CAP = 1 << 20,
 };
 
-/* Writes "PID/NAME", or "NAME" for a handle. It does not use printf, because the tracker calls
- * it thousands of times a second. */
+/* Writes "PID/NAME", or "NAME" for a handle. */
 static void make_name(char dst[NAME_CAP], uint32_t pid, const char *name)
 {
-	char digits[16];
-	size_t n = 0, at = 0;
-	for (uint32_t left = pid; left; left /= 10)
-		digits[n++] = (char)('0' + left % 10);
-	while (n)
-		dst[at++] = digits[--n];
-	if (at)
-		dst[at++] = '/';
-	while (*name && at + 1 < NAME_CAP)
-		dst[at++] = *name++;
-	dst[at] = '\0';
+	str_copy(dst, NAME_CAP, pid ? str_whole(pid, "/").text : "");
+	size_t len = strlen(dst);
+	str_copy(dst + len, NAME_CAP - len, name);
 }
 
 static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)

@@ -124,6 +124,18 @@ static void test_columns(void **state)
 	assert_int_equal(str_columns("\xe6\x97\xa5"), 2);
 }
 
+static void test_whole_numbers(void **state)
+{
+	(void)state;
+	const int64_t numbers[] = { 0, 7, -10, 1234567890, INT64_MAX, INT64_MIN };
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_string_equal(str_whole(numbers[i], " MiB").text,
+			str_brief("%lld MiB", (long long)numbers[i]).text);
+	/* A unit that is too long is cut. */
+	assert_int_equal(strlen(str_whole(12, "----------------------------------------").text),
+		sizeof(struct brief) - 1);
+}
+
 static void test_errors_are_safe(void **state)
 {
 	(void)state;
@@ -146,6 +158,7 @@ int main(void)
 		cmocka_unit_test(test_grow),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_whole_numbers),
 		cmocka_unit_test(test_errors_are_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
