@@ -255,18 +255,22 @@ const struct holder_column *top_draw_title_at(const struct top_state *s, size_t 
 	return NULL;
 }
 
+/* A cell of a process. */
 static struct brief cell_brief(const struct holder_column *c, const struct holder_row *row)
 {
-	struct cell cell = c->column.get(row, c->column.of);
-	bool known = !isnan(cell.number);
+	if (c->look == HOLDER_CARD)
+		return card_label(&row->card->id);
 	if (c->look == HOLDER_IDLE) {
 		int64_t idle_ms = present_idle_ms(row->now, row->process);
 		if (row->process->active)
 			return str_brief("active");
-		return str_brief("%s%.20s",
-			idle_ms >= 0 && row->process->idle_longer ? ">" : "",
-			top_words_span(idle_ms).text);
+		struct brief span = top_words_span(idle_ms);
+		return idle_ms >= 0 && row->process->idle_longer
+			       ? str_brief(">%.20s", span.text)
+			       : span;
 	}
+	struct cell cell = c->column.get(row, c->column.of);
+	bool known = !isnan(cell.number);
 	if (c->column.kind == COLUMN_TEXT)
 		return str_brief("%s", cell.text ? cell.text : "");
 	if (c->column.kind == COLUMN_KIB)
@@ -276,26 +280,26 @@ static struct brief cell_brief(const struct holder_column *c, const struct holde
 	return top_words_number(cell.number, "");
 }
 
-static void draw_command(struct top_state *s, const struct top_row *row, enum top_style style,
-	size_t width, bool merged)
+/* The command with what it belongs to, unless that has a column, and its place in the tree. */
+static const char *command_of(
+	const struct top_state *s, const struct top_row *row, bool merged, struct str *text)
 {
-	struct top_frame *f = &s->frame;
-	struct str text = { 0 };
-	const struct process_id *id = top_model_row_id(row);
 	unsigned code_point;
+	str_clear(text);
 	if (row->depth) {
-		str_add_repeat(&text, "  ", row->depth - 1);
-		str_add(&text, f->style.ascii ? "`-" : "└─");
+		str_add_repeat(text, "  ", row->depth - 1);
+		str_add(text, s->frame.style.ascii ? "`-" : "└─");
 	}
 	const char *what = merged ? what_of(row) : "";
-	str_addf(&text, "%s%s%s", what, *what ? "  " : "", id->command);
-	const char *from = str_text(&text);
+	str_add(text, what);
+	str_add(text, *what ? "  " : "");
+	str_add(text, top_model_row_id(row)->command);
+	const char *from = str_text(text);
 	for (size_t i = 0; i < s->shift && *from; i++) {
 		size_t len = str_utf8_char(from, strlen(from), &code_point);
 		from += len ? len : 1;
 	}
-	top_frame_add_field(f, style, from, width, true);
-	str_finish(&text);
+	return from;
 }
 
 static enum top_style cell_style(
@@ -315,36 +319,38 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 {
 	struct top_frame *f = &s->frame;
 	const struct present_process *p = row->process;
+	const struct process_id *id = top_model_row_id(row);
 	bool idle = p && present_idle_ms(s->now.all, p) >= 0;
 	struct holder_row facts;
+	struct str command = { 0 };
 	if (p)
-		holders_row(&facts, s->now.all, p);
+		holders_row_bare(&facts, s->now.all, p);
 	top_frame_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
 	for (size_t i = 0; i < columns->n; i++) {
 		const struct holder_column *c = columns->all[i];
 		size_t width = columns->widths[i];
 		enum top_style style = selected ? TOP_SELECTED : cell_style(p, idle, c->look);
+		struct brief brief;
+		const char *text = "";
 		if (!width)
 			continue;
-		struct brief text = { "" };
-		if (c->look == HOLDER_PID)
-			text = str_brief("%u", top_model_row_id(row)->pid);
-		else if (p)
-			text = cell_brief(c, &facts);
 		if (c->look == HOLDER_COMMAND)
-			draw_command(s, row, style, width, !columns->what);
+			text = command_of(s, row, !columns->what, &command);
 		else if (c->look == HOLDER_USER)
-			top_frame_add_field(f, style,
-				process_shown_user(top_model_row_id(row)->user), width, true);
+			text = process_shown_user(id->user);
 		else if (c->look == HOLDER_WHAT)
-			top_frame_add_field(f, style, what_of(row), width, true);
-		else
-			top_frame_add_field(f, style, text.text, width, c->top_width == 0);
+			text = what_of(row);
+		else if (c->look == HOLDER_PID)
+			text = (brief = str_whole(id->pid, "")).text;
+		else if (p)
+			text = (brief = cell_brief(c, &facts)).text;
+		top_frame_add_field(f, style, text, width, c->top_width == 0);
 		top_frame_add(f, style, i + 1 < columns->n ? " " : "");
 	}
 	if (selected)
 		top_frame_fill(f, TOP_SELECTED, s->layout.columns);
 	top_frame_end_line(f);
+	str_finish(&command);
 }
 
 static void draw_table(struct top_state *s)
@@ -424,15 +430,19 @@ static void draw_states(struct top_state *s)
 	const char *separator = ": ";
 	top_frame_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
 	for (size_t k = 0; k < KINDS; k++) {
-		const char *word = top_words_state(&kinds[k]);
 		size_t count = 0;
-		for (size_t i = 0; i < s->now.all->n_cards; i++)
+		for (size_t i = 0; i < s->now.all->n_cards; i++) {
+			const struct present_card *c = &s->now.all->cards[i];
+			bool ok = c->status == CARD_STATUS_OK;
 			count += (!s->now.card_on || s->now.card_on[i]) &&
-				 strcmp(top_words_state(&s->now.all->cards[i]), word) == 0;
+				 c->status == kinds[k].status &&
+				 (!ok || c->state == kinds[k].state);
+		}
 		if (!count)
 			continue;
 		top_frame_add(f, TOP_PLAIN, separator);
-		top_frame_addf(f, top_words_state_style(&kinds[k]), "%zu %s", count, word);
+		top_frame_addf(f, top_words_state_style(&kinds[k]), "%zu %s", count,
+			top_words_state(&kinds[k]));
 		separator = ", ";
 	}
 }

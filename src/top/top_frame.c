@@ -94,17 +94,16 @@ void top_frame_fill(struct top_frame *f, enum top_style style, size_t column)
 void top_frame_add_field(
 	struct top_frame *f, enum top_style style, const char *text, size_t width, bool left)
 {
-	size_t start = f->used;
+	size_t from = f->text.len;
 	if (width > room(f))
 		width = room(f);
-	size_t wide = left ? 0 : str_columns(text);
+	size_t wide = left ? width : str_columns(text);
+	size_t before = wide < width ? width - wide : 0;
 	f->apart = true;
-	if (!left && wide < width)
-		add_repeat(f, style, " ", width - wide);
-	size_t from = f->text.len;
-	size_t columns = text_add_cut(&f->text, text, start + width - f->used, &f->style);
-	add_span(f, style, from, columns);
-	top_frame_fill(f, style, start + width);
+	str_add_repeat(&f->text, " ", before);
+	size_t used = before + text_add_cut(&f->text, text, width - before, &f->style);
+	str_add_repeat(&f->text, " ", width - used);
+	add_span(f, style, from, width);
 }
 
 void top_frame_end_line(struct top_frame *f)
@@ -152,16 +151,20 @@ void top_frame_add_bar(struct top_frame *f, enum top_style style, double part, s
 void top_frame_add_spark(
 	struct top_frame *f, enum top_style style, const double *values, size_t n)
 {
-	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-	static const char *const signs[] = { "_", ".", "-", "=", "+", "*", "#", "@" };
-	for (size_t i = 0; i < n; i++) {
-		if (isnan(values[i])) {
-			add_repeat(f, TOP_DIM, f->style.ascii ? " " : "·", 1);
+	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█", "·" };
+	static const char *const signs[] = { "_", ".", "-", "=", "+", "*", "#", "@", " " };
+	enum { UNKNOWN = 8 };
+	size_t same = 0, before = UNKNOWN; /* neighbours are often the same */
+	for (size_t i = 0; i <= n; i++, same++) {
+		size_t level = UNKNOWN;
+		if (i < n && !isnan(values[i]))
+			level = (size_t)fmin(fmin(fmax(values[i], 0), 100) / 12.5, 7);
+		if (i < n && level == before)
 			continue;
-		}
-		double clipped = fmin(fmax(values[i], 0), 100);
-		size_t level = (size_t)fmin(clipped / 12.5, 7);
-		add_repeat(f, style, f->style.ascii ? signs[level] : blocks[level], 1);
+		add_repeat(f, before == UNKNOWN ? TOP_DIM : style,
+			(f->style.ascii ? signs : blocks)[before], same);
+		before = level;
+		same = 0;
 	}
 }
 

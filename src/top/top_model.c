@@ -25,58 +25,57 @@ const char *top_model_row_label(const struct top_row *row)
 	return process_label_of(top_model_row_id(row));
 }
 
-/* What rows are ordered by. */
-struct sorting {
-	const struct holder_column *column; /* NULL: none */
-	bool reverse;
-	const struct present *now;
-};
-
-/* The value of a process in the column; NAN: not known. */
-static double number_of(const struct sorting *s, const struct present_process *p)
+/* Whether rows are ordered by the text of a column, and not by a number. */
+static bool is_by_text(const struct holder_column *c)
 {
-	struct holder_row row;
-	int64_t idle_ms = present_idle_ms(s->now, p);
-	if (s->column->look == HOLDER_CARD)
-		return (double)p->card;
-	if (s->column->look == HOLDER_IDLE)
-		return idle_ms < 0 ? NAN : (double)idle_ms;
-	holders_row_bare(&row, s->now, p);
-	return s->column->column.get(&row, s->column->column.of).number;
+	return c && c->column.kind == COLUMN_TEXT && c->look != HOLDER_CARD &&
+	       c->look != HOLDER_IDLE;
 }
 
-static const char *text_of(const struct sorting *s, const struct present_process *p)
+/* Sets what the row is ordered by: its value in the column (NULL: none), NAN: not known; or its
+ * text. */
+static void set_order(
+	struct top_row *row, const struct holder_column *c, const struct present *now)
 {
-	struct holder_row row;
-	if (s->column->look == HOLDER_USER)
-		return p->id.user;
-	if (s->column->look == HOLDER_WHAT)
-		return process_label_of(&p->id);
-	holders_row_bare(&row, s->now, p);
-	const char *text = s->column->column.get(&row, s->column->column.of).text;
-	return text ? text : "";
+	const struct present_process *p = row->process;
+	struct holder_row facts;
+	int64_t idle_ms;
+	if (!c)
+		return;
+	if (c->look == HOLDER_CARD) {
+		row->number = (double)p->card;
+	} else if (c->look == HOLDER_IDLE) {
+		idle_ms = present_idle_ms(now, p);
+		row->number = idle_ms < 0 ? NAN : (double)idle_ms;
+	} else if (c->look == HOLDER_USER) {
+		row->text = p->id.user;
+	} else if (c->look == HOLDER_WHAT) {
+		row->text = process_label_of(&p->id);
+	} else {
+		holders_row_bare(&facts, now, p);
+		struct cell cell = c->column.get(&facts, c->column.of);
+		row->number = cell.number;
+		row->text = cell.text ? cell.text : "";
+	}
 }
 
 /* Below 0: the left row comes first. Unknown values come last in both directions. */
 static int compare(const void *left, const void *right, void *context)
 {
-	const struct sorting *s = context;
-	const struct present_process *a = ((const struct top_row *)left)->process;
-	const struct present_process *b = ((const struct top_row *)right)->process;
-	const struct holder_column *c = s->column;
+	const struct top_model *m = context;
+	const struct top_row *x = left, *y = right;
+	const struct present_process *a = x->process, *b = y->process;
 	int order = 0;
 	bool known = true;
-	if (c && c->column.kind == COLUMN_TEXT && c->look != HOLDER_CARD &&
-		c->look != HOLDER_IDLE) {
-		const char *x = text_of(s, a), *y = text_of(s, b);
-		known = *x && *y;
-		order = known ? strcasecmp(x, y) : !*x - !*y;
-	} else if (c) {
-		double x = number_of(s, a), y = number_of(s, b);
-		known = !isnan(x) && !isnan(y);
-		order = known ? (x > y) - (x < y) : isnan(x) - isnan(y);
+	if (is_by_text(m->sort)) {
+		known = *x->text && *y->text;
+		order = known ? strcasecmp(x->text, y->text) : !*x->text - !*y->text;
+	} else if (m->sort) {
+		known = !isnan(x->number) && !isnan(y->number);
+		order = known ? (x->number > y->number) - (x->number < y->number)
+			      : isnan(x->number) - isnan(y->number);
 	}
-	if (c && known && c->down != s->reverse)
+	if (m->sort && known && m->sort->down != m->reverse)
 		order = -order;
 	if (order == 0)
 		order = (a->card > b->card) - (a->card < b->card);
@@ -248,16 +247,18 @@ static struct top_key key_of(const struct top_row *row)
 bool top_model_arrange(struct top_model *m, const struct top_now *now)
 {
 	size_t most = now->all->n_processes + now->n_family;
-	struct sorting s = { m->sort, m->reverse, now->all };
 	if (!array_reserve(&m->rows, &m->cap_rows, most))
 		return false;
 	m->n_rows = 0;
-	for (size_t i = 0; i < now->all->n_processes; i++)
-		if (is_wanted(m, now, &now->all->processes[i]))
-			m->rows[m->n_rows++] =
-				(struct top_row){ .process = &now->all->processes[i] };
+	for (size_t i = 0; i < now->all->n_processes; i++) {
+		const struct present_process *p = &now->all->processes[i];
+		if (!is_wanted(m, now, p))
+			continue;
+		m->rows[m->n_rows] = (struct top_row){ .process = p };
+		set_order(&m->rows[m->n_rows++], m->sort, now->all);
+	}
 	if (m->n_rows)
-		qsort_r(m->rows, m->n_rows, sizeof(*m->rows), compare, &s);
+		qsort_r(m->rows, m->n_rows, sizeof(*m->rows), compare, m);
 	bool whole = !m->tree || order_as_tree(m, now);
 	/* Finds the selected process again; when it is gone, the row in its place is selected.
 	 */

@@ -31,6 +31,8 @@ struct top_row {
 	const struct present_process *process; /* NULL: it is an ancestor */
 	const struct top_ancestor *ancestor;   /* else NULL */
 	unsigned depth;			       /* in the tree */
+	double number;			       /* what rows are ordered by, or NAN; ... */
+	const char *text;		       /* ... or this text of the process */
 };
 
 /* Identifies a row across refreshes. */

@@ -3,22 +3,38 @@
 
 #include <math.h>
 
+/* Rounds as printf(3) does, which would be much of the cost of a frame. */
+static struct brief rounded(double value, const char *unit)
+{
+	return str_whole(llrint(value), unit);
+}
+
+/* With one decimal if it is less than 100. Ten times a number of bytes is exact. */
+static struct brief with_tenths(double value, const char *unit)
+{
+	if (value >= 99.95)
+		return rounded(value, unit);
+	int64_t tenths = llrint(value * 10);
+	char rest[16] = { '.', (char)('0' + tenths % 10) };
+	str_copy(rest + 2, sizeof(rest) - 2, unit);
+	return str_whole(tenths / 10, rest);
+}
+
 struct brief top_words_size(int64_t bytes)
 {
 	double mib = (double)bytes / (1 << 20);
 	if (bytes < 0)
 		return str_brief("-");
 	if (mib < 999.5)
-		return str_brief("%.0f MiB", mib);
+		return rounded(mib, " MiB");
 	if (mib / 1024 < 9999)
-		return str_brief("%.*f GiB", mib / 1024 < 99.95, mib / 1024);
-	return str_brief("%.0f TiB", mib / 1024 / 1024);
+		return with_tenths(mib / 1024, " GiB");
+	return rounded(mib / 1024 / 1024, " TiB");
 }
 
 struct brief top_words_gib(double bytes)
 {
-	double gib = bytes / (1 << 30);
-	return isnan(gib) ? str_brief("-") : str_brief("%.*f", gib < 99.95, gib);
+	return isnan(bytes) ? str_brief("-") : with_tenths(bytes / (1 << 30), "");
 }
 
 struct brief top_words_span(int64_t ms)
@@ -27,18 +43,17 @@ struct brief top_words_span(int64_t ms)
 	if (ms < 0)
 		return str_brief("-");
 	if (minutes == 0)
-		return str_brief("%llds", s);
+		return str_whole(s, "s");
 	if (hours == 0)
-		return str_brief("%lldm", minutes);
+		return str_whole(minutes, "m");
 	if (days == 0)
 		return str_brief("%lldh%02lldm", hours, minutes % 60);
-	return days < 100 ? str_brief("%lldd%02lldh", days, hours % 24)
-			  : str_brief("%lldd", days);
+	return days < 100 ? str_brief("%lldd%02lldh", days, hours % 24) : str_whole(days, "d");
 }
 
 struct brief top_words_number(double value, const char *unit)
 {
-	return isnan(value) ? str_brief("-") : str_brief("%.0f%s", value, unit);
+	return isnan(value) ? str_brief("-") : rounded(value, unit);
 }
 
 static const enum top_style status_styles[CARD_STATUS_COUNT] = {

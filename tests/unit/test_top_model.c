@@ -496,6 +496,26 @@ static void test_short_words(void **state)
 	expect_words(86399999, "23h59m", 99LL << 30, "99.0 GiB");
 	expect_words(86400000, "1d00h", 141LL << 30, "141 GiB");
 	expect_words(86400000LL * 400, "400d", 20000LL << 30, "20 TiB");
+	assert_string_equal(top_words_gib(NAN).text, "-");
+	assert_string_equal(top_words_number(NAN, "%").text, "-");
+}
+
+/* Halves are what two ways of rounding differ in. */
+static void test_numbers_are_rounded_as_by_printf(void **state)
+{
+	(void)state;
+	for (int64_t i = 0; i < 20000; i++) {
+		const int64_t bytes = i * 53687091 + (i % 3 - 1), sixteenth = i << 26;
+		const int64_t all[] = { bytes < 0 ? 0 : bytes, sixteenth };
+		for (size_t k = 0; k < 2; k++) {
+			double gib = (double)all[k] / (1 << 30);
+			assert_string_equal(top_words_gib((double)all[k]).text,
+				str_brief("%.*f", gib < 99.95, gib).text);
+		}
+		double half = (double)i / 2;
+		assert_string_equal(
+			top_words_number(half, "W").text, str_brief("%.0fW", half).text);
+	}
 }
 
 /* Without the check of the start time this test would end itself. */
@@ -563,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_never_formats),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_short_words),
+		cmocka_unit_test(test_numbers_are_rounded_as_by_printf),
 		cmocka_unit_test(test_states_differ),
 		cmocka_unit_test(test_a_pid_of_another_is_not_signalled),
 	};
