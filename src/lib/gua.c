@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "driver/source.h"
-#include "driver/use.h"
 #include "lib/lib.h"
 #include "version.h"
 
@@ -234,7 +233,7 @@ API int gua_card_process(
 		.pid = of->pid,
 		.kind = of->kind,
 		.mem_bytes = of->mem_bytes,
-		.sm_pct = use_of(reading, of->pid),
+		.sm_pct = reading_process_pct(reading, of->pid),
 	};
 	gua_hand_struct(process, process->size, &found, sizeof(found));
 	return 0;

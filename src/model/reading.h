@@ -124,3 +124,14 @@ struct card_reading {
 	bool mem_includes_reserved; /* used includes what the driver reserves for itself */
 	bool mem_is_sum; /* used is the sum over processes: the driver reports nothing else */
 };
+
+/* The driver's record of a process; NULL: the driver has none. */
+const struct process_util *reading_process_util(const struct card_reading *r, uint32_t pid);
+/* Its SM use in percent. A process without a record used nothing; NAN when the driver keeps no
+ * records for this card. */
+double reading_process_pct(const struct card_reading *r, uint32_t pid);
+/* The largest use of an encoder, a decoder, or the engines for JPEG and optical flow, in
+ * percent. An engine that the driver does not report counts as unused: old drivers do not know
+ * all of them. */
+double reading_most_engine(const double engine_pct[ENGINE_COUNT]);
+double reading_engine_pct(const struct card_reading *r, uint32_t pid);

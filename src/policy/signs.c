@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "driver/use.h"
 #include "model/session.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
@@ -267,9 +266,9 @@ static void judge_process(struct signs_result *r, const struct signs_look *look,
 			"it used card %s: %.0f %% of the multiprocessors (the limit is %.0f "
 			"%%)",
 			label.text, *used_pct, look->idle_below);
-	else if (use_most_engine(p->engine_pct) > 0)
+	else if (reading_most_engine(p->engine_pct) > 0)
 		say(r, SIGNS_ACTIVE, "it used another engine of card %s: %.0f %%", label.text,
-			use_most_engine(p->engine_pct));
+			reading_most_engine(p->engine_pct));
 	else if (isnan(p->sm_pct) && !look->first &&
 		 !(alone && is_unused(card, look->idle_below)))
 		say(r, SIGNS_UNKNOWN, "its use of card %s is not known", label.text);

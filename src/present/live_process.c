@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "proc/proc.h"
-#include "driver/use.h"
 #include "present/live_private.h"
 
 /* CPU use over a shorter time says little: ticks are 10 ms. */
@@ -237,8 +236,8 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->active = p->idle_longer = p->was_idle_longer = false;
 	/* How much it used the card since the previous drain. A process without a record had
 	 * no use, of the kinds that this driver reports. */
-	const struct process_util *record = use_record(r, p->id.pid);
-	p->sm_pct = use_of(r, p->id.pid);
+	const struct process_util *record = reading_process_util(r, p->id.pid);
+	p->sm_pct = reading_process_pct(r, p->id.pid);
 	for (unsigned i = 0; i < ENGINE_COUNT; i++)
 		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
 	if (record)

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "driver/use.h"
 #include "model/session.h"
 #include "record/watch_leases.h"
 #include "record/watch_now.h"
@@ -440,8 +439,8 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 {
 	for (size_t i = 0; i < card->holders.n; i++) {
 		uint32_t pid = w->lives.entries[card->holders.items[i].process].id.pid;
-		w->sm_pct[i] = use_of(r, pid);
-		w->uses_engine[i] = use_of_engines(r, pid) > 0;
+		w->sm_pct[i] = reading_process_pct(r, pid);
+		w->uses_engine[i] = reading_engine_pct(r, pid) > 0;
 	}
 }
 

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "driver/ring.h"
-#include "driver/use.h"
 #include "track/tracker_private.h"
 #include "track/visible.h"
 
@@ -135,7 +134,7 @@ static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
 		c->energy_mj = r->energy_mj;
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
-		c->sm_pct[i] = use_of(r, c->pids[i]);
+		c->sm_pct[i] = reading_process_pct(r, c->pids[i]);
 		/* A process that used nothing since the last drain may have a bare context
 		 * only. If its memory is unknown, nothing is learned. */
 		if (!isnan(c->sm_pct[i]) && c->sm_pct[i] <= 0)

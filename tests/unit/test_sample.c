@@ -17,15 +17,15 @@ static void test_use_of_a_process(void **state)
 	struct card_reading r = {
 		.process_util_known = true, .process_utils = utils, .n_process_utils = 3
 	};
-	assert_true(use_of(&r, 7) == 30);
-	assert_true(use_of(&r, 8) == 20);
-	assert_true(use_of(&r, 9) == 0);
-	assert_null(use_record(&r, 9));
-	assert_true(use_of_engines(&r, 8) == 4);
-	assert_true(use_of_engines(&r, 7) == 0 && use_of_engines(&r, 9) == 0);
+	assert_true(reading_process_pct(&r, 7) == 30);
+	assert_true(reading_process_pct(&r, 8) == 20);
+	assert_true(reading_process_pct(&r, 9) == 0);
+	assert_null(reading_process_util(&r, 9));
+	assert_true(reading_engine_pct(&r, 8) == 4);
+	assert_true(reading_engine_pct(&r, 7) == 0 && reading_engine_pct(&r, 9) == 0);
 	r.process_util_known = false;
-	assert_true(isnan(use_of(&r, 7)));
-	assert_null(use_record(&r, 7));
+	assert_true(isnan(reading_process_pct(&r, 7)));
+	assert_null(reading_process_util(&r, 7));
 }
 
 /* The driver is asked for parts of a drain while it shows something new: several processes used

@@ -170,7 +170,7 @@ static bool add_part(struct nvml_source *s, size_t card, int64_t wall_us)
 	for (unsigned i = 0; i < job.n; i++) {
 		struct process_util use;
 		if (nvml_decode_use(&records[i], job.since_us, now_us, &use) &&
-			use_record(r, use.pid))
+			reading_process_util(r, use.pid))
 			parts[r->n_parts++] =
 				(struct process_part){ use.pid, wall_us, use.sm_pct };
 	}
