@@ -21,7 +21,7 @@ struct end_link {
 	int fd;	   /* -1: not connected */
 	pid_t pid; /* of the child; 0: none */
 	/* Processes that gua-end reported as ended while we waited for a reply. */
-	struct end_process ended[MOST_WAITING];
+	struct proc_life ended[MOST_WAITING];
 	size_t n_ended;
 };
 
@@ -125,11 +125,11 @@ static int receive(struct end_link *l, int64_t wait_ms, struct end_reply *reply,
 static void note_end(struct end_link *l, const struct end_reply *reply)
 {
 	if (l->n_ended < MOST_WAITING)
-		l->ended[l->n_ended++] = (struct end_process){ .pid = reply->pid,
+		l->ended[l->n_ended++] = (struct proc_life){ .pid = reply->pid,
 			.start_ticks = reply->start_ticks };
 }
 
-int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process *p,
+int end_link_ask(struct end_link *l, enum end_ask ask, const struct proc_life *p,
 	struct end_reply *reply, struct err *e)
 {
 	const struct end_request request = { .magic = END_WIRE_MAGIC,
@@ -160,7 +160,7 @@ int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process 
 	}
 }
 
-bool end_link_ended(struct end_link *l, struct end_process *p)
+bool end_link_ended(struct end_link *l, struct proc_life *p)
 {
 	struct end_reply reply;
 	struct err e = { 0 };

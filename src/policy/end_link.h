@@ -8,13 +8,7 @@
 
 #include "base/err.h"
 #include "policy/end_wire.h"
-
-/* A process as the store identifies it. */
-struct end_process {
-	uint32_t pid;
-	uint64_t start_ticks;
-	int64_t uid;
-};
+#include "proc/activity.h"
 
 struct end_link;
 
@@ -25,9 +19,9 @@ void end_link_free(struct end_link *l);
 
 /* Asks, and waits at most a few seconds. ERR_WORLD: there is no gua-end, or it does not answer:
  * nothing was done. The answer to the request is in `reply`. */
-int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process *p,
+int end_link_ask(struct end_link *l, enum end_ask ask, const struct proc_life *p,
 	struct end_reply *reply, struct err *e);
 /* Takes a held process that has ended; false: there is none, or no more. */
-bool end_link_ended(struct end_link *l, struct end_process *p);
+bool end_link_ended(struct end_link *l, struct proc_life *p);
 /* For poll(2); -1: not connected. */
 int end_link_fd(const struct end_link *l);

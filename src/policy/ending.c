@@ -2,7 +2,6 @@
  * each in policy.db. */
 #include "policy/ending.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,7 +95,7 @@ void ending_spare(struct ending *a, const char *why)
 		finish(a, ENDING_SPARED, "%s", why);
 }
 
-int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
+int ending_hold(struct endings *es, const struct proc_life *p, struct err *e)
 {
 	struct end_reply reply;
 	int rc = end_link_ask(es->link, END_ASK_HOLD, p, &reply, e);
@@ -114,9 +113,9 @@ int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
 		"%s", reply.text);
 }
 
-static struct signs_session session_of(const struct ending *a)
+static struct activity_group session_of(const struct ending *a)
 {
-	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container,
+	return (struct activity_group){ a->sorted, a->n_processes, a->job, a->container,
 		a->pod };
 }
 
@@ -127,7 +126,7 @@ static enum ending_how check_signs_of_life(
 	int64_t looked_us = now_us_of(es) - a->first_look_us;
 	/* Since the first look, in percent of one core. */
 	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
-	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
+	int64_t input_ms = activity_input_ms(es->proc, a->processes, a->n_processes);
 	if (isnan(cpu)) {
 		snprintf(why, cap, "the CPU time of its processes cannot be read");
 		return ENDING_SPARED;
@@ -173,7 +172,7 @@ static enum ending_how check_signs_of_life(
 /* Notes another session in the same job or container, which its manager would end as well. */
 static void note_companion(struct ending *a, const struct signs_look *look)
 {
-	const struct signs_session session = session_of(a);
+	const struct activity_group session = session_of(a);
 	const struct present_process *p = signs_companion(look, &session);
 	a->companion[0] = '\0';
 	if (p)
@@ -193,7 +192,7 @@ static void fail(struct ending *a, const char *why)
 /* Asks gua-end about one process. False: the ending is over. */
 static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask what)
 {
-	const struct end_process *p = &a->processes[i];
+	const struct proc_life *p = &a->processes[i];
 	struct end_reply reply;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
@@ -218,17 +217,8 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
 /* Checks which processes have ended: gua-end reports only those that it holds. */
 static void poll_gone(struct endings *es, struct ending *a)
 {
-	struct proc_stat stat;
-	for (size_t i = 0; i < a->n_processes; i++) {
-		const struct end_process *p = &a->processes[i];
-		if (a->gone[i])
-			continue;
-		errno = 0;
-		int rc = proc_read_stat(es->proc, p->pid, &stat);
-		a->gone[i] = rc != 0 ? errno == ENOENT || errno == ESRCH
-				     : stat.start_ticks != p->start_ticks ||
-					       stat.state == 'Z' || stat.state == 'X';
-	}
+	for (size_t i = 0; i < a->n_processes; i++)
+		a->gone[i] = a->gone[i] || activity_has_ended(es->proc, &a->processes[i]);
 	a->polled_us = now_us_of(es);
 }
 
@@ -299,7 +289,7 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 	return false;
 }
 
-static const struct end_process *find_pid(const struct ending *a, uint32_t pid)
+static const struct proc_life *find_pid(const struct ending *a, uint32_t pid)
 {
 	for (size_t i = 0; i < a->n_processes; i++)
 		if (a->processes[i].pid == pid)
@@ -332,7 +322,7 @@ static const struct session_facts *find_facts(
 			return &now->facts[i];
 	for (size_t i = 0; i < h->n_processes; i++) {
 		const struct idle_process *p = &h->processes[i];
-		const struct end_process *own = find_pid(a, p->pid);
+		const struct proc_life *own = find_pid(a, p->pid);
 		if (own && own->start_ticks == p->start_ticks)
 			return &now->facts[p->session];
 	}
@@ -527,14 +517,14 @@ static bool uses_lease(const struct ending *a, const struct present_process *p,
 static bool driver_reports_cards(const struct ending *a, const struct signs_look *look)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < look->n_cards; i++)
+	for (size_t i = 0; i < look->now->n_cards; i++)
 		for (size_t k = 0; k < a->n_cards; k++)
-			n += look->cards[i].status == CARD_STATUS_OK &&
-			     look->cards[i].processes_known &&
-			     (look->cards[i].n_processes ||
-				     (look->cards[i].state != CARD_ACTIVE &&
-					     look->cards[i].state != CARD_IDLE_HELD)) &&
-			     strcmp(a->cards[k].uuid, look->cards[i].id.uuid) == 0;
+			n += look->now->cards[i].status == CARD_STATUS_OK &&
+			     look->now->cards[i].processes_known &&
+			     (look->now->cards[i].n_processes ||
+				     (look->now->cards[i].state != CARD_ACTIVE &&
+					     look->now->cards[i].state != CARD_IDLE_HELD)) &&
+			     strcmp(a->cards[k].uuid, look->now->cards[i].id.uuid) == 0;
 	return n >= a->n_cards;
 }
 
@@ -550,9 +540,9 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 		ending_spare(a, "the driver does not say who uses one of its cards");
 		return;
 	}
-	for (size_t i = 0; i < look->n_processes; i++) {
-		const struct present_process *p = &look->processes[i];
-		if (!uses_lease(a, p, &look->cards[p->card]))
+	for (size_t i = 0; i < look->now->n_processes; i++) {
+		const struct present_process *p = &look->now->processes[i];
+		if (!uses_lease(a, p, &look->now->cards[p->card]))
 			continue;
 		snprintf(why, sizeof(why), "its process %u is on a card", (unsigned)p->id.pid);
 		ending_spare(a, why);
@@ -602,8 +592,8 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	note_companion(a, look);
 	/* CPU time is added up from look to look, so that a process that ends in between counts
 	 * at least until the look before. Once NAN, the sum stays NAN. */
-	const struct signs_session session = session_of(a);
-	double now_s = signs_cpu_s(es->proc, &session);
+	const struct activity_group session = session_of(a);
+	double now_s = activity_cpu_s(es->proc, &session);
 	if (a->looks > 0 && !(now_s < a->cpu_s))
 		a->cpu_used_s += now_s - a->cpu_s;
 	a->cpu_s = now_s;
@@ -715,9 +705,9 @@ static int64_t unexplained(const struct ending *a, const struct signs_look *look
 {
 	int64_t bytes = 0;
 	for (size_t i = 0; i < a->n_cards; i++)
-		for (size_t k = 0; k < look->n_cards; k++)
-			if (strcmp(a->cards[i].uuid, look->cards[k].id.uuid) == 0)
-				bytes += look->cards[k].unexplained_bytes;
+		for (size_t k = 0; k < look->now->n_cards; k++)
+			if (strcmp(a->cards[i].uuid, look->now->cards[k].id.uuid) == 0)
+				bytes += look->now->cards[k].unexplained_bytes;
 	return bytes;
 }
 

@@ -2,6 +2,7 @@
  * that endings.h lists, and stores each. Only for endings.c and its tests. */
 #pragma once
 
+#include "policy/end_link.h"
 #include "policy/end_manager.h"
 #include "policy/endings.h"
 #include "policy/signs.h"
@@ -52,10 +53,10 @@ struct ending {
 	enum session_kind kind;
 	int64_t uid, held_bytes, idle_since_ms, clock_ms;
 	struct policy_state state;
-	struct notice notice;	       /* the notice about the result */
-	struct end_process *processes; /* in the order of signals */
-	struct end_process *sorted;    /* the same, by signs_sort() */
-	bool *gone;		       /* of the processes, in the order of signals */
+	struct notice notice;	     /* the notice about the result */
+	struct proc_life *processes; /* in the order of signals */
+	struct proc_life *sorted;    /* the same, by signs_sort() */
+	bool *gone;		     /* of the processes, in the order of signals */
 	size_t n_processes;
 	struct ending_card cards[ENDING_CARDS];
 	size_t n_cards;
@@ -94,7 +95,7 @@ struct ending {
 /* A process that gua-end holds, from the first warning of its session on. */
 struct ending_held {
 	char key[SESSION_KEY_CAP], user[USER_CAP];
-	struct end_process process;
+	struct proc_life process;
 	bool refused; /* it must not be signalled, or has ended */
 };
 
@@ -120,7 +121,7 @@ struct endings {
 
 /* Holds one process of a session that was warned. ERR_NOTHING: it has ended. ERR_USAGE: it
  * must not be signalled. ERR_BUSY: no place is free; it can be signalled all the same. */
-int ending_hold(struct endings *es, const struct end_process *p, struct err *e);
+int ending_hold(struct endings *es, const struct proc_life *p, struct err *e);
 /* Begins the looks at a session whose processes are listed. False: out of memory. */
 bool ending_begin(struct ending *a);
 /* Frees its memory and marks its place as free. */

@@ -84,12 +84,12 @@ void endings_free(struct endings *es)
 	free(es);
 }
 
-static struct end_process process_of(const struct idle_process *p)
+static struct proc_life process_of(const struct idle_process *p)
 {
-	return (struct end_process){ p->pid, p->start_ticks, p->uid };
+	return (struct proc_life){ p->pid, p->start_ticks, p->uid };
 }
 
-static bool is_held(const struct endings *es, const struct end_process *p)
+static bool is_held(const struct endings *es, const struct proc_life *p)
 {
 	for (size_t i = 0; i < es->n_held; i++)
 		if (es->held[i].process.pid == p->pid &&
@@ -106,7 +106,7 @@ static void hold(struct endings *es, const struct enforcer_step *s)
 	for (size_t i = 0; i < es->n_held; i++)
 		n += strcmp(es->held[i].user, session->user) == 0;
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
-		struct end_process p = process_of(&h->processes[i]);
+		struct proc_life p = process_of(&h->processes[i]);
 		if (h->processes[i].session != s->session || !h->processes[i].holds ||
 			is_held(es, &p))
 			continue;
@@ -158,7 +158,7 @@ static void release(struct endings *es, const char *key)
 /* Youngest first: workers are signalled before the process that started them. */
 static int by_age(const void *a, const void *b)
 {
-	const struct end_process *one = a, *other = b;
+	const struct proc_life *one = a, *other = b;
 	return (one->start_ticks < other->start_ticks) -
 	       (one->start_ticks > other->start_ticks);
 }
@@ -297,12 +297,7 @@ static bool needs_looks(const struct ending *a)
 
 static void use_look(struct endings *es)
 {
-	const struct present *now = live_present(es->live);
-	struct signs_look look = { .cards = now->cards,
-		.n_cards = now->n_cards,
-		.processes = now->processes,
-		.n_processes = now->n_processes,
-		.first = !es->looked };
+	struct signs_look look = { .now = live_present(es->live), .first = !es->looked };
 	es->looked = true;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		look.idle_below = (double)es->items[i].idle_below;
@@ -356,11 +351,11 @@ static void look(struct endings *es)
 void endings_step(struct endings *es)
 {
 	bool looks = false;
-	struct end_process p;
+	struct proc_life p;
 	while (end_link_ended(es->link, &p))
 		for (size_t i = 0; i < ENDINGS_MOST; i++)
 			for (size_t k = 0; k < es->items[i].n_processes; k++) {
-				const struct end_process *own = &es->items[i].processes[k];
+				const struct proc_life *own = &es->items[i].processes[k];
 				if (own->pid == p.pid && own->start_ticks == p.start_ticks)
 					es->items[i].gone[k] = true;
 			}

@@ -245,19 +245,19 @@ static bool still_computes(struct work *w, size_t session)
 		return c->busy;
 	const struct idle_history *h = &w->now.history;
 	const char *const *texts = h->sessions[session].texts;
-	struct end_process *processes = calloc(h->n_processes + 1, sizeof(*processes));
+	struct proc_life *processes = calloc(h->n_processes + 1, sizeof(*processes));
 	int proc = -1;
 	double now_s = (double)NAN; /* CPU seconds of its processes */
-	struct signs_session s = { .processes = processes,
+	struct activity_group s = { .processes = processes,
 		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
 		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "",
 		.pod = texts[PROCESS_POD] ? texts[PROCESS_POD] : "" };
 	for (size_t i = 0; processes && i < h->n_processes; i++)
 		if (h->processes[i].session == session && h->processes[i].holds)
-			processes[s.n++] = (struct end_process){ h->processes[i].pid,
+			processes[s.n++] = (struct proc_life){ h->processes[i].pid,
 				h->processes[i].start_ticks, h->processes[i].uid };
 	if (processes && proc_open(&proc, w->x->root ? w->x->root : "", NULL) == 0) {
-		now_s = signs_cpu_s(proc, &s);
+		now_s = activity_cpu_s(proc, &s);
 		close(proc);
 	}
 	free(processes);

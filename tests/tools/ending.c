@@ -65,14 +65,14 @@ static int open_file(
 	return policy_file_open(f, s->policy_db, false, e);
 }
 
-static struct end_process *read_processes(int n, char **pids)
+static struct proc_life *read_processes(int n, char **pids)
 {
-	struct end_process *all = calloc((size_t)n + 1, sizeof(*all));
+	struct proc_life *all = calloc((size_t)n + 1, sizeof(*all));
 	int proc = -1;
 	struct err e = { 0 };
 	proc_open(&proc, "", &e);
 	for (int i = 0; i < n; i++) {
-		struct end_process *p = &all[i];
+		struct proc_life *p = &all[i];
 		struct proc_status status = { .uid = -1 };
 		p->pid = (uint32_t)atoi(pids[i]);
 		p->start_ticks = proc_start_ticks(proc, p->pid);

@@ -420,10 +420,9 @@ static const char *check_confirm(
 {
 	static struct present_card cards[CARDS];
 	static struct present_process shown[HOLDERS_MAX];
-	struct end_process plan[HOLDERS_MAX];
-	struct signs_look look = {
-		.cards = cards, .n_cards = CARDS, .processes = shown, .idle_below = IDLE_BELOW
-	};
+	struct proc_life plan[HOLDERS_MAX];
+	struct present now = { .cards = cards, .n_cards = CARDS, .processes = shown };
+	const struct signs_look look = { .now = &now, .idle_below = IDLE_BELOW };
 	struct signs_result r;
 	size_t n = 0, held = 0;
 	bool used = false, joined = false, blind = false;
@@ -435,10 +434,10 @@ static const char *check_confirm(
 		const struct holder *h = &t->holders[w];
 		bool known = is_known(t, h, step - 1);
 		if (known && h->session == session)
-			plan[n++] = (struct end_process){ t->processes[w].pid, 1, 1000 };
+			plan[n++] = (struct proc_life){ t->processes[w].pid, 1, 1000 };
 		if (h->doing[step] == ABSENT)
 			continue;
-		shown[look.n_processes++] = driver_shows(t, w, step);
+		shown[now.n_processes++] = driver_shows(t, w, step);
 		if (h->session != session)
 			continue;
 		held += known;

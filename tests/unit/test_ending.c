@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "policy/end_link.h"
 #include "policy/end_manager.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
@@ -22,7 +23,10 @@
 
 static struct present_card cards[2];
 static struct present_process holders[3];
-static const struct end_process session[] = { { 42, 7, 1001 }, { 43, 8, 1001 } };
+static const struct present now = {
+	.cards = cards, .n_cards = 2, .processes = holders, .n_processes = 3
+};
+static const struct proc_life session[] = { { 42, 7, 1001 }, { 43, 8, 1001 } };
 
 /* Card 0: the two processes of the session; card 1: one of them beside another. */
 static struct signs_look look_at(void)
@@ -47,7 +51,7 @@ static struct signs_look look_at(void)
 		holders[i].mem_bytes = GIB;
 		holders[i].holder = true;
 	}
-	return (struct signs_look){ cards, 2, holders, 3, false, 5 };
+	return (struct signs_look){ &now, false, 5 };
 }
 
 static struct signs_result judge(const struct signs_look *look)
@@ -153,7 +157,7 @@ static void test_companions(void **state)
 {
 	(void)state;
 	struct signs_look look = look_at();
-	struct signs_session s = { session, 2, "", "docker:3f2a91c4d5e6", "" };
+	struct activity_group s = { session, 2, "", "docker:3f2a91c4d5e6", "" };
 	assert_null(signs_companion(&look, &s));
 	for (int i = 0; i < 2; i++)
 		strcpy(holders[i].id.container, s.container);
@@ -406,15 +410,15 @@ static void test_cpu(void **state)
 	}
 	char byte;
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	const struct end_process p = { (uint32_t)child, 0, 0 };
-	const struct signs_session s = { &p, 1, "", "", "" };
-	double before_s = signs_cpu_s(proc, &s);
-	for (int i = 0; i < 6000 && signs_cpu_s(proc, &s) < before_s + 0.05; i++)
+	const struct proc_life p = { (uint32_t)child, 0, 0 };
+	const struct activity_group s = { &p, 1, "", "", "" };
+	double before_s = activity_cpu_s(proc, &s);
+	for (int i = 0; i < 6000 && activity_cpu_s(proc, &s) < before_s + 0.05; i++)
 		usleep(10000);
-	assert_true(signs_cpu_s(proc, &s) >= before_s + 0.05);
+	assert_true(activity_cpu_s(proc, &s) >= before_s + 0.05);
 	kill(-child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_true(isnan(signs_cpu_s(-1, &s)));
+	assert_true(isnan(activity_cpu_s(-1, &s)));
 	close(proc);
 }
 
@@ -444,8 +448,8 @@ static void test_cpu_of_a_container(void **state)
 	char root[] = "/tmp/gua-test-XXXXXX", command[64];
 	int proc = -1;
 	struct err e = { 0 };
-	const struct end_process p = { 10, 5, 0 };
-	struct signs_session s = { &p, 1, "", "", "" };
+	const struct proc_life p = { 10, 5, 0 };
+	struct activity_group s = { &p, 1, "", "", "" };
 	assert_non_null(mkdtemp(root));
 	snprintf(command, sizeof(command), "%s/proc", root);
 	assert_int_equal(mkdir(command, 0700), 0);
@@ -456,19 +460,19 @@ static void test_cpu_of_a_container(void **state)
 	write_process(root, 40, 800, "/");
 	assert_int_equal(proc_open(&proc, root, &e), 0);
 	double second = (double)sysconf(_SC_CLK_TCK);
-	assert_true(signs_cpu_s(proc, &s) * second == 100);
+	assert_true(activity_cpu_s(proc, &s) * second == 100);
 	s.container = "podman:3f2a91c4d5e6";
-	assert_true(signs_cpu_s(proc, &s) * second == 300);
+	assert_true(activity_cpu_s(proc, &s) * second == 300);
 	s.job = "slurm:7";
-	assert_true(signs_cpu_s(proc, &s) * second == 700);
+	assert_true(activity_cpu_s(proc, &s) * second == 700);
 	/* Of a pod all containers count, and cgroups know it by its uid. */
-	const struct end_process in_pod = { 50, 5, 0 };
+	const struct proc_life in_pod = { 50, 5, 0 };
 #define POD "/kubepods.slice/kubepods-pod0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0.slice/"
 	write_process(root, 50, 1600, POD "cri-containerd-" ID ".scope");
 	write_process(root, 60, 3200, POD "cri-containerd-a" ID ".scope");
-	s = (struct signs_session){ &in_pod, 1, "", "containerd:3f2a91c4d5e6/main",
+	s = (struct activity_group){ &in_pod, 1, "", "containerd:3f2a91c4d5e6/main",
 		"ml/web-0" };
-	assert_true(signs_cpu_s(proc, &s) * second == 4800);
+	assert_true(activity_cpu_s(proc, &s) * second == 4800);
 	close(proc);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
@@ -503,13 +507,13 @@ static void test_terminals(void **state)
 {
 	(void)state;
 	char path[32];
-	signs_terminal(path, sizeof(path), (int)makedev(136, 5));
+	activity_terminal(path, sizeof(path), (int)makedev(136, 5));
 	assert_string_equal(path, "/dev/pts/5");
-	signs_terminal(path, sizeof(path), (int)makedev(137, 5));
+	activity_terminal(path, sizeof(path), (int)makedev(137, 5));
 	assert_string_equal(path, "/dev/pts/261");
-	signs_terminal(path, sizeof(path), (int)makedev(4, 1));
+	activity_terminal(path, sizeof(path), (int)makedev(4, 1));
 	assert_string_equal(path, "");
-	signs_terminal(path, sizeof(path), 0);
+	activity_terminal(path, sizeof(path), 0);
 	assert_string_equal(path, "");
 }
 
