@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fault.h"
 #include "base/helper.h"
 #include "base/log.h"
@@ -40,6 +41,8 @@ enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
 /* How many times in a row the user must press Ctrl-C while the command is stuck, before gua
  * leaves it. */
 #define STUCK_REQUESTS 3
+/* How long the tracking file waits for the driver's first answer. */
+#define DRIVER_S 5
 
 struct session {
 	const struct command *self;
@@ -61,10 +64,14 @@ struct session {
 	sigset_t before;    /* signal mask for the command */
 	struct sigaction on_child; /* the command's own action for SIGCHLD */
 	/* The output: files, and the line of current values. */
-	int output;		/* where the report goes */
-	struct trackfile *file; /* or NULL */
-	char *visible;		/* CUDA_VISIBLE_DEVICES of the command; NULL: not set */
-	char *job;		/* its Slurm job, by its environment; NULL: not set */
+	int output;		      /* where the report goes */
+	struct trackfile *file;	      /* or NULL */
+	bool file_begun;	      /* its head is written */
+	struct track_sample *samples; /* not yet in the file */
+	bool only_early;	      /* there is one, and it is early */
+	size_t n_samples, samples_cap;
+	char *visible; /* CUDA_VISIBLE_DEVICES of the command; NULL: not set */
+	char *job;     /* its Slurm job, by its environment; NULL: not set */
 	struct fault file_fault;
 	bool progress; /* the line of current values is shown */
 };
@@ -134,19 +141,10 @@ static const char *fixed_unit(const char *name, const char *instead)
 	return strcmp(name, "auto") == 0 ? instead : name;
 }
 
-/* Starts following, and writes the head of the tracking file. The command waits to be started,
- * so a failure here still prevents the start. */
-static int start_tracker(struct session *s, struct err *e)
+/* Writes the head of the tracking file. */
+static int begin_file(struct session *s, const struct track_result *r, struct err *e)
 {
 	const struct track_values *v = s->v;
-	struct tracker_options o = s->options;
-	o.pid = s->child;
-	o.subreaper = s->argv != NULL;
-	o.started_us = o.subreaper ? clock_now(&s->clock).boot_us : 0;
-	int rc = tracker_open(&s->tracker, &o, e);
-	if (rc || !s->file)
-		return rc;
-	const struct track_result *r = tracker_result(s->tracker);
 	const char *ram = fixed_unit(v->ram_unit, "gigabytes");
 	const char *gpu = fixed_unit(v->gpu_ram_unit, "gigabytes");
 	const struct trackfile_head head = {
@@ -162,7 +160,39 @@ static int start_tracker(struct session *s, struct err *e)
 		.gpu_count = r->gpu_count,
 		.expected_gpus = r->expected_gpus,
 	};
+	s->file_begun = true;
 	return trackfile_begin(s->file, &head, e);
+}
+
+/* Writes the samples of the tracking file. The head counts the cards, so they wait until the
+ * driver has answered, at most DRIVER_S or, at the `last` call, no longer. */
+static int write_samples(struct session *s, bool last, struct err *e)
+{
+	int rc = 0;
+	if (!s->file_begun) {
+		const struct track_result *r = tracker_result(s->tracker);
+		if (r->gpu_awaited && r->elapsed_s < DRIVER_S && !last)
+			return 0;
+		rc = begin_file(s, r, e);
+	}
+	if (s->only_early && !last)
+		return rc;
+	for (size_t i = 0; rc == 0 && i < s->n_samples; i++)
+		rc = trackfile_add(s->file, &s->samples[i], e);
+	s->n_samples = 0;
+	return rc;
+}
+
+/* Starts following, and writes the head of the tracking file if the driver is already known.
+ * The command waits to be started, so a failure here still prevents the start. */
+static int start_tracker(struct session *s, struct err *e)
+{
+	struct tracker_options o = s->options;
+	o.pid = s->child;
+	o.subreaper = s->argv != NULL;
+	o.started_us = o.subreaper ? clock_now(&s->clock).boot_us : 0;
+	int rc = tracker_open(&s->tracker, &o, e);
+	return rc || !s->file ? rc : write_samples(s, false, e);
 }
 
 /* Runs in the child: waits until the tracker is ready, so that nothing is missed. */
@@ -285,7 +315,15 @@ static void take_sample(struct session *s)
 	struct track_sample sample;
 	struct err e = { 0 };
 	tracker_sample(s->tracker, &sample);
-	if (s->file && trackfile_add(s->file, &sample, &e))
+	/* An early one is no row, so that the first second does not count more than others; a
+	 * command that ends sooner has one row. */
+	if (s->file && array_reserve(&s->samples, &s->samples_cap, s->n_samples + 1)) {
+		if (s->only_early)
+			s->n_samples = 0;
+		s->samples[s->n_samples++] = sample;
+		s->only_early = sample.early;
+	}
+	if (s->file && write_samples(s, false, &e))
 		fault_raise(&s->file_fault, sample.wall_us / 1000, "%s", e.text);
 	if (!s->progress)
 		return;
@@ -436,8 +474,11 @@ static int track(struct session *s)
 	}
 	if (write_report(s, &e))
 		status = cmd_fail(s->self, &e);
+	if (s->file && write_samples(s, true, &e))
+		status = cmd_fail(s->self, &e);
 	if (s->file && trackfile_close(s->file, &e))
 		status = cmd_fail(s->self, &e);
+	free(s->samples);
 	tracker_close(s->tracker);
 	return status;
 }

@@ -759,9 +759,9 @@ void gpu_fill_none(struct track_result *r)
 void gpu_fill(struct gpu *g, struct track_result *r)
 {
 	gpu_fill_none(r);
+	r->gpu_awaited = g->state == GPU_OPENING;
 	str_copy(r->gpu_note, sizeof(r->gpu_note),
-		g->state == GPU_OPENING ? "the driver had not answered before the end"
-					: g->note);
+		r->gpu_awaited ? "the driver had not answered before the end" : g->note);
 	if (g->state != GPU_OPEN || !array_resize(&r->cards, g->n_cards + 1))
 		return;
 	r->gpu_known = true;

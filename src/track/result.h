@@ -89,6 +89,7 @@ struct track_result {
 	int64_t processes_seen, processes_peak;
 
 	bool gpu_known;	       /* a driver answered */
+	bool gpu_awaited;      /* it has not answered yet */
 	char gpu_note[256];    /* why not, or which fallback was used; "" */
 	int64_t gpu_count;     /* of the host */
 	int64_t expected_gpus; /* that count in utilisation */

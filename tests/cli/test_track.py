@@ -281,6 +281,19 @@ def test_tracking_file(tmp_path, kind):
     assert track("--tf", path, "--overwrite", "-o", "/dev/null", "--", "true").returncode == 0
 
 
+def test_tracking_file_waits_for_the_driver(tmp_path):
+    """Its head counts the cards, so it is written when the driver has answered. Looks within the first interval are
+    no rows: the first second would count more than the others."""
+    env = fake_driver(tmp_path, "card 0 uuid GPU-a name C memory 8GiB\nat 0s load card 0 util 50\n"
+                      "at 0s slow nvmlInit_v2 900ms\n")
+    for seconds, rows in ("2.3", 2), ("0.3", 1):
+        path = tmp_path / f"{rows}.csv"
+        run = gua("track", "--ru", "bytes", "--gru", "bytes", "--tf", path, "-o", "/dev/null", "--", "sleep", seconds, env=env)
+        _, head, _, *samples = (line.split(",") for line in path.read_text().splitlines())
+        assert run.returncode == 0 and head[4] == "8.58993459e+09" and head[7:] == ["1", "1"] and len(samples) == rows
+        assert rows == 1 or samples[-1][8:10] == ["50", "50"]
+
+
 def test_configuration_file(tmp_path):
     config = tmp_path / "c.json"
     config.write_text(json.dumps({"sleep_time": 0.05, "ram_unit": "kilobytes", "time_unit": "seconds",
