@@ -26,43 +26,40 @@
  * readers to finish. A transaction that stays open for hours still makes the file grow, but no
  * data is lost. From 16 MiB on, this is a fault that `gua status` shows; from twice 128 MiB on,
  * a recorder commits less often. */
-enum {
-	WAL_MIB = 512, /* pages of 2 KiB */
-	WAL_SYNC = WAL_MIB,
-	WAL_FOLD = 4 * WAL_MIB,
-	WAL_WAIT = 6 * WAL_MIB,
-	WAL_FAULT = 16 * WAL_MIB,
-	WAL_EXCESS = 128 * WAL_MIB,
-	WAL_WAIT_MS = 100,
-	WAL_COMMITS = 10,
-};
+#define MIB (INT64_C(1) << 20)
+#define WAL_SYNC MIB
+#define WAL_FOLD (4 * MIB)
+#define WAL_WAIT (6 * MIB)
+#define WAL_FAULT (16 * MIB)
+#define WAL_EXCESS (128 * MIB)
+enum { WAL_WAIT_MS = 100, WAL_COMMITS = 10 };
 
 static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages)
 {
 	struct store *s = store;
 	(void)db;
 	(void)name;
-	s->wal_pages = pages;
+	s->wal_bytes = (int64_t)pages * s->page_bytes;
 	return SQLITE_OK;
 }
 
 /* Syncs the -wal file, or folds it into the store; a failure shows at the next write. */
 static void bound_wal(struct store *s)
 {
-	if (s->wal_pages < s->wal_synced)
+	if (s->wal_bytes < s->wal_synced)
 		s->wal_synced = 0; /* it begins again */
 	if (++s->n_unsynced >= WAL_COMMITS ||
-		(s->wal_pages < WAL_FOLD && s->wal_pages - s->wal_synced >= WAL_SYNC)) {
+		(s->wal_bytes < WAL_FOLD && s->wal_bytes - s->wal_synced >= WAL_SYNC)) {
 		sqlite3_file *log = NULL;
 		sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 		if (log && log->pMethods)
 			log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
-		s->wal_synced = s->wal_pages;
+		s->wal_synced = s->wal_bytes;
 		s->n_unsynced = 0;
 	}
-	if (s->wal_pages < WAL_FOLD)
+	if (s->wal_bytes < WAL_FOLD)
 		return;
-	bool wait = s->wal_pages >= WAL_WAIT;
+	bool wait = s->wal_bytes >= WAL_WAIT;
 	sqlite3_busy_timeout(s->db, wait ? WAL_WAIT_MS : 0);
 	sqlite3_wal_checkpoint_v2(s->db, "main",
 		wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -71,19 +68,19 @@ static void bound_wal(struct store *s)
 
 int store_check_wal(struct store *s, struct err *e)
 {
-	if (s->wal_pages < WAL_FAULT)
+	if (s->wal_bytes < WAL_FAULT)
 		return 0;
 	int code = err_set(e, ERR_WORLD,
 		"%s-wal has grown to %d MiB, because another program keeps an old state of the "
 		"store open",
-		s->path, s->wal_pages / WAL_MIB);
+		s->path, (int)(s->wal_bytes / MIB));
 	lock_name_blocker(s, BLOCKS_FOLDING, e);
 	return code;
 }
 
 unsigned store_wal_excess(const struct store *s)
 {
-	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS : 0;
+	return (unsigned)(s->wal_bytes / WAL_EXCESS);
 }
 
 /* Finalizes the statements, closes the connection and releases the lock; the store stays
@@ -105,7 +102,7 @@ static void disconnect(struct store *s)
 	if (s->shm_fd >= 0)
 		close(s->shm_fd);
 	s->shm_fd = -1;
-	s->wal_pages = s->wal_synced = 0;
+	s->wal_bytes = s->wal_synced = 0;
 	s->run_ready = false;
 	s->ids_stale = true;
 	s->holders_known = s->open_known = false;
@@ -153,11 +150,13 @@ int store_connect(struct store *s, struct err *e)
 	int code = store_open_writer(&s->db, s->path, e);
 	if (code == ERR_BUSY)
 		lock_name_blocker(s, BLOCKS_WRITING, e);
-	if (code)
+	if (code) {
 		disconnect(s);
-	else
-		sqlite3_wal_hook(s->db, count_wal_pages, s);
-	return code;
+		return code;
+	}
+	s->page_bytes = sql_value(s->db, "PRAGMA page_size", 0, NULL);
+	sqlite3_wal_hook(s->db, count_wal_pages, s);
+	return 0;
 }
 
 int store_new(struct store **result, const char *path, struct err *e)

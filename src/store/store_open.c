@@ -71,14 +71,17 @@ static int upgrade(sqlite3 *db, int64_t *version)
 }
 
 /* The page size can only be chosen before the first table, and the schema is written before
- * WAL is switched on, so that the application id is in the header from the beginning. */
+ * WAL is switched on, so that the application id is in the header from the beginning. Small
+ * pages: a tick changes a few rows in many places, and the -wal file gets whole pages. With 1
+ * KiB a tick writes a sixth less than with 2 KiB, and reports take as long; with 512 bytes they
+ * take 3 % longer. */
 int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 {
 	int rc = SQLITE_OK;
 	int64_t version = sql_value(db, "PRAGMA user_version", 0, &rc);
 	if (rc != SQLITE_OK)
 		return sql_fail(e, db, "open", path);
-	if (version == 0 && sql_exec(db, "PRAGMA page_size = 2048") != SQLITE_OK)
+	if (version == 0 && sql_exec(db, "PRAGMA page_size = 1024") != SQLITE_OK)
 		return sql_fail(e, db, "make", path);
 	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);

@@ -86,10 +86,11 @@ struct store {
 	ino_t ino;
 	bool locked; /* lock_fd is open: the recorder's lock of the file itself */
 	int lock_fd;
-	int shm_fd;	/* the -shm file, to ask who has a lock there; -1: not needed yet */
-	int wal_pages;	/* in the -wal file after the last commit ... */
-	int wal_synced; /* ... and at its last sync */
-	int n_unsynced; /* commits since then */
+	int shm_fd; /* the -shm file, to ask who has a lock there; -1: not needed yet */
+	int64_t page_bytes;
+	int64_t wal_bytes;  /* in the -wal file after the last commit ... */
+	int64_t wal_synced; /* ... and at its last sync */
+	int n_unsynced;	    /* commits since then */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct run_info info;  /* of the run that was begun */
 	bool in_batch;	       /* between store_begin_batch() and store_end_batch() */
