@@ -220,6 +220,10 @@ int options_parse(
 	char shorts[4 * OPTIONS_MAX];
 	size_t n = make_getopt(table, line->stop_at_operand, longs, shorts);
 	line->help = false;
+	for (const struct option_row *row = table; row->name; row++)
+		if (row->initial && !row->key)
+			options_set_one(row, &(struct written){ row->name, row->initial },
+				values, NULL);
 	optind = 0; /* glibc: start again, and forget a half-read cluster */
 	opterr = 0;
 	for (;;) {
@@ -242,7 +246,7 @@ int options_parse(
 		struct brief name = str_brief("--%s", row->name);
 		const struct written as = { name.text,
 			takes_next ? line->argv[optind++] : optarg };
-		int rc = options_set_one(row, &as, values, e);
+		int rc = options_set_one(row, &as, row->key ? line->config : values, e);
 		if (rc)
 			return rc;
 		if (line->given)
@@ -293,7 +297,11 @@ void options_describe(const struct option_row *table, struct str *out)
 		} else {
 			str_addf(out, "%*s", (int)(HELP_COLUMN - width), "");
 		}
-		add_wrapped(out, table->help, HELP_COLUMN);
+		struct brief initial = str_brief(" (default %s)", table->initial);
+		struct str help = { 0 };
+		str_addf(&help, "%s%s", table->help, table->initial ? initial.text : "");
+		add_wrapped(out, str_text(&help), HELP_COLUMN);
+		str_finish(&help);
 	}
 	str_addf(out, "  -h, --help%*sthis text\n", HELP_COLUMN - 12, "");
 }

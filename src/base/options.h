@@ -58,6 +58,10 @@ struct option_row {
 	const char *choices; /* OPTION_CHOICE: the words; also for completion elsewhere */
 	size_t offset;	     /* of the value in the caller's struct */
 	double min, max;     /* for numbers, durations (ms), sizes (bytes); max 0: no limit */
+	const char *initial; /* the value if the option is not given, as one would write it;
+				help ends with it */
+	const char *key;     /* "SECTION.KEY" of a configuration: the value goes to `config` of
+				struct command_line, and has its default there */
 	bool hidden;	     /* an old spelling: parsed, not shown */
 	const char *instead; /* of a hidden one: it is refused, and this is what to write */
 	/* For completion: appends the words that the value may have, each with a blank after
@@ -84,12 +88,14 @@ struct command_line {
 	bool stop_at_operand; /* the first operand ends the options, as in POSIX; else options
 				 and operands may be mixed, until "--" */
 	int first_operand;    /* set: index of the first operand; argc: there is none */
-	bool *given; /* OPTIONS_MAX of them, or NULL: set for each row that was given */
-	bool help;   /* set: -h or --help was given, and parsing stopped there */
+	bool *given;  /* OPTIONS_MAX of them, or NULL: set for each row that was given */
+	void *config; /* where rows with a key write their values */
+	bool help;    /* set: -h or --help was given, and parsing stopped there */
 };
 
-/* Parses argv[1..]. Operands are moved to the end, as getopt_long does. The table ends with a
- * row without a name (NULL). Every command has -h/--help, which is not in the tables. */
+/* Sets the initial values, and parses argv[1..]. Operands are moved to the end, as getopt_long
+ * does. The table ends with a row without a name (NULL). Every command has -h/--help, which is
+ * not in the tables. */
 int options_parse(
 	struct command_line *line, const struct option_row *table, void *values, struct err *e);
 

@@ -27,8 +27,10 @@ static int parse_line(
 {
 	struct err e = { 0 };
 	struct str help = { 0 };
+	struct option_row rows[OPTIONS_MAX];
+	configure_rows(self, rows);
 	line->stop_at_operand = self->stop_at_operand;
-	if (options_parse(line, self->options, values, &e) != 0) {
+	if (options_parse(line, rows, values, &e) != 0) {
 		*status = cmd_fail(self, &e);
 		return 0;
 	}
@@ -36,7 +38,7 @@ static int parse_line(
 		return line->first_operand;
 	add_usage(&help, self);
 	str_addf(&help, "\n%s\n\n", self->summary);
-	options_describe(self->options, &help);
+	options_describe(rows, &help);
 	if (self->details)
 		str_addf(&help, "\n%s\n", self->details);
 	str_addf(&help, "\nManual: man gua-%s\n", self->name);
@@ -74,8 +76,7 @@ static int run_call(struct call *call, int *status, struct err *e)
 		return rc;
 	if (!self->run)
 		return hand_over_missing(self->name, e);
-	if (self->reads_configuration &&
-		configure(self, call->conf, call->values, call->values, status))
+	if (self->reads_configuration && configure(self, call->conf, call->values, status))
 		return 0;
 	rc = self->run(call, e);
 	*status = rc < 0 ? 0 : rc;
@@ -86,7 +87,9 @@ int cmd_call(const struct command *self, int argc, char **argv)
 {
 	struct configuration conf = { 0 };
 	struct call call = { .self = self, .argv = argv, .conf = &conf };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	struct command_line line = {
+		.argc = argc, .argv = argv, .given = conf.given, .config = &conf.options
+	};
 	struct err e = { 0 };
 	int status = 0;
 	if (!self->run)

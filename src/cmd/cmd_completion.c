@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/share/configure.h"
 #include "completion_bash.h"
 #include "completion_fish.h"
 #include "completion_zsh.h"
@@ -309,7 +310,7 @@ static const struct shell {
 #define COMMAND_POINTER(name) &cmd_##name,
 static const struct command *const all_commands[] = { COMMANDS(COMMAND_POINTER) NULL };
 
-static const struct option_row rows[] = { { 0 } };
+static const struct option_row no_options[] = { { 0 } };
 
 static int run(const struct call *call, struct err *e)
 {
@@ -324,11 +325,16 @@ static int run(const struct call *call, struct err *e)
 	for (const char *mark; (mark = strstr(at, "@gua-")) != NULL;) {
 		bool names = strncmp(mark, NAMES_MARK, strlen(NAMES_MARK)) == 0;
 		str_add_bytes(&out, at, (size_t)(mark - at));
-		for (size_t i = 0; all_commands[i]; i++)
+		for (size_t i = 0; all_commands[i]; i++) {
+			struct option_row rows[OPTIONS_MAX];
+			struct command whole = *all_commands[i];
+			configure_rows(&whole, rows);
+			whole.options = rows;
 			if (names)
-				shell->add_name(&out, all_commands[i], i == 0);
+				shell->add_name(&out, &whole, i == 0);
 			else
-				shell->add_command(&out, all_commands[i]);
+				shell->add_command(&out, &whole);
+		}
 		at = mark + strlen(names ? NAMES_MARK : OPTIONS_MARK);
 	}
 	str_add(&out, at);
@@ -340,7 +346,7 @@ const struct command cmd_completion = {
 	.summary = "print a completion script for bash, zsh or fish",
 	.usage = "bash|zsh|fish",
 	.details = "For this shell only, in bash: source <(gua completion bash)",
-	.options = rows,
+	.options = no_options,
 	.operands = "bash|zsh|fish",
 	.run = run,
 };

@@ -41,11 +41,9 @@ enum { LOCK_RETRY_S = 5 };
 struct values {
 	char source_name[SOURCE_NAME_CAP]; /* for `source` */
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
-		*privacy, *host_name, *leases;
-	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
-		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
-	double active_util;
-	bool foreground, once, verbose, count_graphics, dry_run;
+		*host_name, *leases;
+	int64_t ticks, patience_ms;
+	bool foreground, once, verbose, dry_run;
 	bool default_db; /* no --db was given */
 	struct configure_options conf;
 };
@@ -85,16 +83,9 @@ struct daemon {
 
 static const struct option_row daemon_options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
-	{ OPTION_DURATION, 'i', "interval", "D",
-		"time between two ticks; each writes to the store (default 30s)",
-		AT(interval_ms), .min = 100, .max = 86400e3 },
-	{ OPTION_DURATION, 0, "drain", "D",
-		"time between two readings of the driver's samples (default 5s, at most 8s)",
-		AT(drain_ms), .min = 100, .max = 8000 },
-	{ OPTION_DURATION, 0, "glance", "D",
-		"time between two readings of used memory, which show that processes come or "
-		"go (default 1s, at most 8s)",
-		AT(glance_ms), .min = 100, .max = 8000 },
+	KEY_ROW('i', "interval", "record.interval"),
+	KEY_ROW(0, "drain", "record.drain"),
+	KEY_ROW(0, "glance", "record.glance"),
 	{ OPTION_FLAG, 'f', "foreground",
 		.help = "stay in the foreground, for service managers", AT(foreground) },
 	{ OPTION_FLAG, 0, "dry-run", .help = "say what would be done; change nothing",
@@ -103,21 +94,11 @@ static const struct option_row daemon_options[] = {
 		.help = "record what the driver's ring holds (about 10 s) and end", AT(once) },
 	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(ticks), .min = 1 },
 	{ OPTION_FLAG, 'v', "verbose", .help = "log one line per tick", AT(verbose) },
-	{ OPTION_REAL, 0, "active-util", "PCT",
-		"a sample of at least this utilisation is active (default 10)", AT(active_util),
-		.min = 0.1, .max = 100 },
-	{ OPTION_SIZE, 0, "held-mem", "SIZE",
-		"a card is held by more memory than this (default 100MB)", AT(held_mem_bytes),
-		.min = 0, .max = 1e12 },
-	{ OPTION_FLAG, 0, "count-graphics", .help = "graphics-only processes are holders too",
-		AT(count_graphics) },
-	{ OPTION_DURATION, 0, "spell", "D",
-		"a process that holds a card idle for this long has a spell (default 5m)",
-		AT(spell_ms), .min = 1000, .max = 366 * 86400e3 },
-	{ OPTION_CHOICE, 0, "privacy", "HOW",
-		"strict: keep no command lines, paths or other texts of processes "
-		"(default normal)",
-		.choices = PRIVACY_WORDS, AT(privacy) },
+	KEY_ROW(0, "active-util", "thresholds.active_util_pct"),
+	KEY_ROW(0, "held-mem", "thresholds.held_mem"),
+	KEY_ROW(0, "count-graphics", "record.count_graphics"),
+	KEY_ROW(0, "spell", "thresholds.spell"),
+	KEY_ROW(0, "privacy", "record.privacy"),
 	{ OPTION_TEXT, 0, "host-name", "NAME",
 		"name of this host in the store (default: the system's; a container's changes "
 		"at each start)",
@@ -125,23 +106,16 @@ static const struct option_row daemon_options[] = {
 	{ OPTION_TEXT, 0, "leases", "DIR",
 		"where schedulers say what they give away (default " LEASE_DIR_PATH ")",
 		AT(leases) },
-	{ OPTION_DURATION, 0, "keep-minutes", "D",
-		"keep one-minute slots this long (default 1d)", AT(keep_minutes_ms),
-		.min = 3600e3 },
-	{ OPTION_DURATION, 0, "keep-five", "D",
-		"keep five-minute slots this long (default 14d)", AT(keep_five_ms),
-		.min = 3600e3 },
+	KEY_ROW(0, "keep-minutes", "retention.keep_minutes"),
+	KEY_ROW(0, "keep-five", "retention.keep_five"),
 	CONFIGURE_ROWS(struct values, conf),
 	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
 		.words = source_words },
 	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
 	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
 		AT(nvml) },
-	{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP, AT(timeout_ms),
-		.min = 100, .max = 3600e3 },
-	{ OPTION_DURATION, 0, "retry", "D",
-		"longest wait before a lost card or driver is tried again (default 30s)",
-		AT(retry_ms), .min = 100, .max = 86400e3 },
+	KEY_ROW(0, "driver-timeout", "record.driver_timeout"),
+	KEY_ROW(0, "retry", "record.retry"),
 	{ OPTION_TEXT, 0, "log-file", "PATH",
 		"log of the background recorder (default: the store's path with .log appended)",
 		AT(log_file) },
@@ -178,7 +152,7 @@ static int read_into(const struct daemon *d, struct configuration *c, struct err
 			return err_set(e, ERR_USAGE, "%s", text);
 		log_warning("%s", text);
 	}
-	settings_override(&config_schema, &c->values, daemon_options, &d->v, c->given);
+	configure_override(d->self, c);
 	return 0;
 }
 
@@ -198,7 +172,8 @@ static int read_first(struct daemon *d, struct err *e)
 		may_be_strict |= s->items[i].wrong && key && key->value.name &&
 				 strcmp(key->value.name, "privacy") == 0;
 	}
-	if (rc || d->v.privacy || !may_be_strict || config_privacy(values) == PRIVACY_STRICT)
+	if (rc || d->now.options.privacy || !may_be_strict ||
+		config_privacy(values) == PRIVACY_STRICT)
 		return rc;
 	values->privacy = privacy_names[PRIVACY_STRICT];
 	log_warning("privacy is strict until the configuration is right");
@@ -226,10 +201,10 @@ static void report(struct daemon *d, const struct settings *s, const char *inste
 static void read_again(struct daemon *d)
 {
 	struct err e = { 0 };
+	struct option_row rows[OPTIONS_MAX];
 	char new[64];
 	configure_finish(&d->next);
-	d->next = (struct configuration){ .root = d->now.root, .recorder = d->now.recorder };
-	memcpy(d->next.given, d->now.given, sizeof(d->next.given));
+	d->next = configure_like(&d->now);
 	d->changed = false;
 	if (read_into(d, &d->next, &e)) {
 		log_warning("the configuration cannot be read again: %s", e.text);
@@ -238,12 +213,13 @@ static void read_again(struct daemon *d)
 	report(d, &d->next.settings, "the one read before is still");
 	if (d->next.settings.n_errors)
 		return;
-	for (const struct config_key *key = config_schema.keys; key->section; key++) {
-		if (!key->commands || !strstr(key->commands, "daemon") ||
-			!settings_differ(key, &d->now.values, &d->next.values))
+	configure_rows(d->self, rows);
+	for (const struct option_row *row = rows; row->name; row++) {
+		if (!row->key || !settings_differ(row, &d->now.values, &d->next.values))
 			continue;
-		settings_value_text(key, &d->next.values, new, sizeof(new));
-		log_notice("configuration: %s is %s after the next tick", key->value.name, new);
+		settings_value_text(row, &d->next.values, new, sizeof(new));
+		log_notice("configuration: %s is %s after the next tick",
+			strchr(row->key, '.') + 1, new);
 		d->changed = true;
 	}
 }
@@ -658,7 +634,7 @@ static int rehearse(const struct daemon *d, struct err *e)
 		.nvml = v->nvml,
 		.clock = v->clock,
 		.root = v->root,
-		.timeout_ms = v->timeout_ms,
+		.timeout_ms = d->now.values.driver_timeout_ms,
 		.no_store = true,
 		.once = true,
 		.cards_only = true };
@@ -685,7 +661,7 @@ static int rehearse(const struct daemon *d, struct err *e)
 	str_escape(db, sizeof(db), v->db, strlen(v->db));
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
 		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new",
-		duration_text(v->interval_ms).text,
+		duration_text(d->now.values.interval_ms).text,
 		v->foreground ? "foreground" : "background");
 	str_add(&out, "dry run: nothing was started or written\n");
 	return cmd_print(d->self, &out);
@@ -764,9 +740,9 @@ static int run_daemon(const struct call *call, struct err *e)
 	char paths[9][PATH_MAX];
 	struct daemon d = { .self = call->self,
 		.v = *(const struct values *)call->values,
-		.now.recorder = true,
+		.now = configure_like(call->conf),
 		.wait_fd = -1 };
-	memcpy(d.now.given, call->conf->given, sizeof(d.now.given));
+	d.now.recorder = true;
 	d.v.nvml = cmd_nvml_path(d.v.nvml);
 	int rc = set_defaults(&d.v, paths, e);
 	d.now.root = d.v.root;

@@ -24,7 +24,6 @@
 struct openmetrics_options {
 	int64_t step_ms;	 /* 0: a minute */
 	struct text_list labels; /* NAME=VALUE */
-	const char *identities;	 /* NULL: as configured */
 };
 
 #define STEP_DEFAULT_MS 60000
@@ -83,7 +82,7 @@ static int export_openmetrics(const struct store_list *stores, struct export_win
 			"--openmetrics is about one store: export each with its own --label "
 			"instance=HOST");
 	const char *path = stores->paths[0];
-	int rc = scrape_names_init(&names, config, o->identities, e);
+	int rc = scrape_names_init(&names, config, e);
 	for (size_t i = 0; rc == 0 && i < o->labels.n; i++)
 		rc = add_label(&labels, o->labels.items[i], e);
 	if (rc == 0)
@@ -176,10 +175,10 @@ static const struct option_row rows[] = {
 		"openmetrics: a label of all series, such as instance=gpu01:9848; may be given "
 		"several times",
 		ROW(past.labels) },
-	{ OPTION_CHOICE, 0, "identities", "HOW",
-		"openmetrics: whose time it is: user, group, namespace, hashed or off "
-		"(default user)",
-		.choices = IDENTITY_WORDS, ROW(past.identities) },
+	{ .name = "identities",
+		.key = "metrics.identities",
+		.help = "openmetrics: whose time it is: user, group, namespace, hashed or "
+			"off" },
 	CONFIGURE_ROWS(struct export_options, conf),
 	NOW_OPTION(struct export_options, now),
 	{ 0 },
@@ -263,7 +262,7 @@ static int export_all(struct sink *s, const struct store_list *stores,
 }
 
 /* Sets the format; ERR_USAGE if two are given, or if an option belongs to another format. */
-static int read_format(struct export_options *o, struct err *e)
+static int read_format(struct export_options *o, bool identities, struct err *e)
 {
 	const char *flag = o->json ? "json" : o->openmetrics ? "openmetrics" : NULL;
 	if (o->json && o->openmetrics)
@@ -275,7 +274,7 @@ static int read_format(struct export_options *o, struct err *e)
 	o->openmetrics = strcmp(o->format, "openmetrics") == 0;
 	o->json = strcmp(o->format, "json") == 0;
 	o->store = strcmp(o->format, "store") == 0;
-	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || o->past.identities))
+	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || identities))
 		return err_set(e, ERR_USAGE,
 			"--step, --label and --identities are for --openmetrics only");
 	if (o->what && (o->openmetrics || o->store))
@@ -295,7 +294,8 @@ static int run(const struct call *call, struct err *e)
 	for (int i = 0; i < EXPORT_WHATS && o->what; i++)
 		if (strcmp(whats[i], o->what) == 0)
 			what = (enum export_what)i;
-	if (read_format(o, e) || cmd_now(o->now, &now_ms, e))
+	const char *identities = call->conf->options.metrics.identities;
+	if (read_format(o, identities != NULL, e) || cmd_now(o->now, &now_ms, e))
 		return ERR_USAGE;
 	s.is_json = o->json;
 	if (o->window.last)

@@ -361,7 +361,7 @@ static int run(const struct call *call, struct err *e)
 	if (sub->run != run_list && sub->run != run_check) {
 		if (configure_leniently(call->conf, &o->conf, e) != 0)
 			return e->code;
-	} else if (configure(self, call->conf, &o->conf, o, &status)) {
+	} else if (configure(self, call->conf, &o->conf, &status)) {
 		return status;
 	}
 	x.place.path = dir;

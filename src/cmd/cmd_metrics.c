@@ -11,7 +11,7 @@
 
 struct metrics_options {
 	struct configure_options conf;
-	const char *db, *textfile, *identities, *compat, *now;
+	const char *db, *textfile, *now;
 	bool openmetrics;
 };
 
@@ -22,12 +22,8 @@ static const struct option_row rows[] = {
 		"write to FILE, whole or not at all, for node_exporter's textfile collector",
 		ROW(textfile) },
 	{ OPTION_FLAG, 0, "openmetrics", .help = "print OpenMetrics 1.0", ROW(openmetrics) },
-	{ OPTION_CHOICE, 0, "identities", "HOW",
-		"whose time it is: user, group, namespace, hashed or off (default user)",
-		.choices = IDENTITY_WORDS, ROW(identities) },
-	{ OPTION_CHOICE, 0, "compat", "EXPORTER",
-		"show the cards also by the names of this exporter: dcgm, or off (default off)",
-		.choices = COMPAT_WORDS, ROW(compat) },
+	KEY_ROW(0, "identities", "metrics.identities"),
+	KEY_ROW(0, "compat", "metrics.compat"),
 	CONFIGURE_ROWS(struct metrics_options, conf),
 	NOW_OPTION(struct metrics_options, now),
 	{ 0 },
@@ -48,7 +44,7 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	if (o->textfile && (len < 6 || strcmp(o->textfile + len - 5, ".prom") != 0))
 		return err_set(e, ERR_USAGE,
 			"--textfile: the name must end in .prom, or node_exporter ignores it");
-	if (cmd_now(o->now, &now_ms, e) || scrape_names_init(&names, config, o->identities, e))
+	if (cmd_now(o->now, &now_ms, e) || scrape_names_init(&names, config, e))
 		return e->code;
 	if (o->db && !str_copy(db.path, sizeof(db.path), o->db))
 		return err_set(e, ERR_USAGE, "--db: the path is too long");

@@ -23,8 +23,8 @@ struct report_options {
 	struct configure_options conf;
 	struct texts db;
 	struct report_words words;
-	const char *now, *format, *output, *table, *currency, *interval, *ssh;
-	double cost, energy_price, co2;
+	const char *now, *format, *output, *table, *interval, *ssh;
+	double cost;
 	int64_t width;
 	const char *color;
 	bool json, mine, digest, ascii, no_color, no_pager;
@@ -109,11 +109,9 @@ static const struct option_row rows[] = {
 	{ OPTION_REAL, 0, "cost", "MONEY",
 		"price of one GPU-hour of any card (default: [price] in gua.conf)", ROW(cost),
 		.max = 1e9 },
-	{ OPTION_TEXT, 0, "currency", "CODE", "currency of prices (default USD)",
-		ROW(currency) },
-	{ OPTION_REAL, 0, "energy-price", "MONEY", "what one kWh costs", ROW(energy_price),
-		.max = 1e6 },
-	{ OPTION_REAL, 0, "co2", "GRAMS", "CO2 of one kWh", ROW(co2), .max = 1e5 },
+	KEY_ROW(0, "currency", "money.currency"),
+	KEY_ROW(0, "energy-price", "money.energy_price"),
+	KEY_ROW(0, "co2", "money.co2_g_per_kwh"),
 	CONFIGURE_ROWS(struct report_options, conf),
 	FLEET_ROWS(struct report_options, fleet),
 	{ OPTION_COUNT, 0, "width", "N", "width of the bar, 10 to 400 (default 60)", ROW(width),

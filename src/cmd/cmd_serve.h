@@ -5,11 +5,10 @@
 #include "base/options.h"
 #include "cmd/share/configure.h"
 
-/* Most of them are keys of gua.conf, too: their values are read from there. */
+/* The others set keys of gua.conf. */
 struct serve_values {
 	struct configure_options conf;
 	struct texts db;
-	const char *now, *compat;
+	const char *now;
 	bool utc;
-	struct config_serve conf_serve;
 };

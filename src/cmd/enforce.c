@@ -540,7 +540,7 @@ int enforce_command(
 		return cmd_fail(self, &e);
 	}
 	x.conf.root = o.root;
-	if (configure(self, &x.conf, &o.conf, &o, &status) == 0) {
+	if (configure(self, &x.conf, &o.conf, &status) == 0) {
 		x.policy = (struct policy){ .config = &x.conf.values, .utc = o.utc };
 		x.policy.enforce = strcmp(x.conf.values.policy.mode, "enforce") == 0;
 		status = run(&x);

@@ -145,7 +145,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return cmd_fail(self, &e);
 	}
 	k.conf.root = o.root;
-	if (configure(self, &k.conf, &o.conf, &o, &status) == 0) {
+	if (configure(self, &k.conf, &o.conf, &status) == 0) {
 		int rc = enforce_socket(k.socket, &k.conf.values.policy, o.db, &e) ||
 			 proc_open(&k.proc, "", &e) || ask(&k, operand, &e);
 		status = rc && *e.text ? cmd_fail(self, &e) : rc;

@@ -484,37 +484,55 @@ static size_t value_size(enum option_kind kind)
 	}
 }
 
-void settings_override(const struct config_schema *schema, void *values,
-	const struct option_row *table, const void *options, const bool *given)
+void settings_rows(const struct config_schema *schema, const struct option_row *table,
+	struct option_row rows[OPTIONS_MAX])
 {
-	for (const struct config_key *key = schema->keys; key->section; key++) {
-		for (size_t i = 0; key->option && table[i].name; i++) {
-			if (!given[i] || strcmp(table[i].name, key->option) != 0 ||
-				table[i].kind != key->value.kind)
+	do {
+		*rows = *table;
+		const char *dot = table->key ? strchr(table->key, '.') : NULL;
+		for (const struct config_key *key = schema->keys; dot && key->section; key++) {
+			size_t len = strlen(key->section);
+			if (table->key + len != dot || strncmp(key->section, table->key, len) ||
+				!key->value.name || strcmp(key->value.name, dot + 1) != 0)
 				continue;
-			memcpy((char *)values + key->value.offset,
-				(const char *)options + table[i].offset,
-				value_size(table[i].kind));
+			*rows = key->value;
+			rows->letter = table->letter;
+			rows->name = table->name;
+			rows->key = table->key;
+			rows->help = table->help ? table->help : rows->help;
+			if (rows->kind == OPTION_FLAG)
+				rows->arg = NULL;
+			else
+				rows->initial = key->initial;
 		}
-	}
+	} while (rows++, table++->name);
 }
 
-bool settings_differ(const struct config_key *key, const void *a, const void *b)
+void settings_override(
+	const struct option_row *rows, void *values, const void *options, const bool *given)
 {
-	const char *x = (const char *)a + key->value.offset;
-	const char *y = (const char *)b + key->value.offset;
-	size_t size = value_size(key->value.kind);
-	if (key->value.kind != OPTION_TEXT && key->value.kind != OPTION_CHOICE)
+	for (size_t i = 0; rows[i].name; i++)
+		if (given[i] && rows[i].key)
+			memcpy((char *)values + rows[i].offset,
+				(const char *)options + rows[i].offset,
+				value_size(rows[i].kind));
+}
+
+bool settings_differ(const struct option_row *row, const void *a, const void *b)
+{
+	const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+	size_t size = value_size(row->kind);
+	if (row->kind != OPTION_TEXT && row->kind != OPTION_CHOICE)
 		return memcmp(x, y, size) != 0;
 	return !settings_same_text(
 		*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
 }
 
 void settings_value_text(
-	const struct config_key *key, const void *values, char *dst, size_t cap)
+	const struct option_row *row, const void *values, char *dst, size_t cap)
 {
-	const void *at = (const char *)values + key->value.offset;
-	switch (key->value.kind) {
+	const void *at = (const char *)values + row->offset;
+	switch (row->kind) {
 	case OPTION_FLAG:
 		str_copy(dst, cap, *(const bool *)at ? "yes" : "no");
 		break;

@@ -46,9 +46,6 @@ struct config_key {
 	int (*parse)(const struct config_value *v, struct err *e);
 	int (*each)(const struct config_value *v, char *word, struct err *e);
 	bool repeats; /* may be there several times, and adds to what is there */
-	/* The option that does the same, and the commands that have it, with blanks between
-	 * them; NULL: only --set does. */
-	const char *option, *commands;
 };
 
 /* Both tables end with an entry whose `section` or `name` is NULL. */
@@ -127,16 +124,21 @@ int settings_set(
  * values become errors and are left out. Texts belong to the settings. */
 int settings_apply(struct settings *s, void *values, struct err *e);
 
-/* Puts option values over the settings, where an option does the same as a key: `given` says
- * which rows of `table` were given, as options_parse() does. */
-void settings_override(const struct config_schema *schema, void *values,
-	const struct option_row *table, const void *options, const bool *given);
+/* Fills in the rows that name a key, all but their names: such an option sets the value of the
+ * key, whose help it has if it has none. NULL in `rows` ends them as it ends `table`. */
+void settings_rows(const struct config_schema *schema, const struct option_row *table,
+	struct option_row rows[OPTIONS_MAX]);
+/* Puts what such options say over the values: `given` says which rows were given, as
+ * options_parse() does. */
+void settings_override(
+	const struct option_row *rows, void *values, const void *options, const bool *given);
 
-/* Whether a key has different values in two structs. Only for values of an option's kind. */
-bool settings_differ(const struct config_key *key, const void *a, const void *b);
+/* Whether the value of a row is different in two structs. Only for values of an option's kind.
+ */
+bool settings_differ(const struct option_row *row, const void *a, const void *b);
 /* A value as a file would have it: "30s", "yes". Only for values of an option's kind. */
 void settings_value_text(
-	const struct config_key *key, const void *values, char *dst, size_t cap);
+	const struct option_row *row, const void *values, char *dst, size_t cap);
 
 /* "FILE:LINE: text" of an error, or without the line. Safe to print. */
 void settings_error_text(const struct settings *s, size_t i, char *dst, size_t cap);

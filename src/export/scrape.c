@@ -47,16 +47,13 @@ static int take_key(struct identity_names *n, const char *path, const struct fil
 	return 0;
 }
 
-int scrape_names_init(
-	struct identity_names *n, const struct config *config, const char *how, struct err *e)
+int scrape_names_init(struct identity_names *n, const struct config *config, struct err *e)
 {
 	*n = (struct identity_names){ .max = config->metrics.identity_max,
 		.groups = &config->groups,
 		.dcgm = strcmp(config->metrics.compat, "dcgm") == 0 };
-	if (!how)
-		how = config->metrics.identities;
 	for (int i = 0; i <= IDENTITIES_OFF; i++)
-		if (strcmp(how, words[i]) == 0)
+		if (strcmp(config->metrics.identities, words[i]) == 0)
 			n->how = (enum identity_how)i;
 	if (n->how == IDENTITIES_HASHED) {
 		const char *path = config->metrics.key_file;

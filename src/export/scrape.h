@@ -24,10 +24,9 @@ struct identity_names {
 	bool dcgm; /* show the names of dcgm-exporter, too */
 };
 
-/* Reads the section [metrics] of gua.conf(5), and the key if one is needed. `how` is a word
- * of IDENTITY_WORDS; NULL: the configured one. The configuration must outlive *n. */
-int scrape_names_init(
-	struct identity_names *n, const struct config *config, const char *how, struct err *e);
+/* Reads the section [metrics] of gua.conf(5), and the key if one is needed. The configuration
+ * must outlive *n. */
+int scrape_names_init(struct identity_names *n, const struct config *config, struct err *e);
 
 /* SQL over the table identity AS i: whether its user is a namespace. Only IDENTITIES_NAMESPACE
  * asks it. */

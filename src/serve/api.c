@@ -433,7 +433,7 @@ void api_metrics(const struct request *q, struct answer *a)
 			"or gua metrics for each",
 			stores->n);
 	if (rc == 0)
-		rc = scrape_names_init(&names, q->world->config, NULL, &e);
+		rc = scrape_names_init(&names, q->world->config, &e);
 	if (rc == 0)
 		rc = scrape_read(&s, stores->paths[0], &names, q->now_ms, &e);
 	if (rc)

@@ -24,6 +24,12 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(tmp_path):
     assert sorted(tmp_path.rglob("*")) == files
 
 
+@pytest.mark.parametrize("words, every", [((), "30 s"), (("--set", "record.interval=2m"), "2 min")])
+def test_a_dry_run_says_the_configured_interval(tmp_path, words, every):
+    run = gua("start", "--dry-run", "--source", "sim", "--db", tmp_path / "new.db", *words)
+    assert run.returncode == 0 and f" every {every}, " in run.stdout
+
+
 def test_a_dry_run_says_why_there_would_be_no_start(tmp_path, background):  # noqa: F811
     running = background(ONE_CARD)
     used = gua("start", "--dry-run", "--db", running.db, env=fake_driver(tmp_path, ONE_CARD))

@@ -102,7 +102,7 @@ static void reload(struct enforce *x, struct service *s, struct outdated *old)
 	struct err e = { 0 };
 	int rc = array_one_more(&old->items, old->n) ? 0 : err_memory(&e);
 	if (rc == 0)
-		rc = configure_again(x->self, &x->conf, &x->o->conf, x->o);
+		rc = configure_again(x->self, &x->conf, &x->o->conf);
 	if (rc == 0 && channel_check(&x->conf.values.notices, &e) != 0) {
 		log_warning("%s", e.text);
 		configure_finish(&x->conf);

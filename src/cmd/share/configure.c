@@ -127,8 +127,29 @@ bool configure_is_option(const struct configuration *c, size_t error)
 	return strcmp(c->settings.files[c->settings.errors[error].file], SET_OPTION) == 0;
 }
 
+void configure_rows(const struct command *self, struct option_row rows[OPTIONS_MAX])
+{
+	settings_rows(&config_schema, self->options, rows);
+}
+
+void configure_override(const struct command *self, struct configuration *c)
+{
+	struct option_row rows[OPTIONS_MAX];
+	configure_rows(self, rows);
+	settings_override(rows, &c->values, &c->options, c->given);
+}
+
+struct configuration configure_like(const struct configuration *c)
+{
+	struct configuration new = {
+		.root = c->root, .recorder = c->recorder, .options = c->options
+	};
+	memcpy(new.given, c->given, sizeof(new.given));
+	return new;
+}
+
 int configure(const struct command *self, struct configuration *c,
-	const struct configure_options *o, const void *options, int *status)
+	const struct configure_options *o, int *status)
 {
 	struct err e = { 0 };
 	char text[2048];
@@ -139,17 +160,16 @@ int configure(const struct command *self, struct configuration *c,
 	}
 	if (!*status && c->settings.n_errors)
 		*status = err_exit_code(ERR_USAGE);
-	settings_override(&config_schema, &c->values, self->options, options, c->given);
+	configure_override(self, c);
 	return *status != 0;
 }
 
-int configure_again(const struct command *self, struct configuration *c,
-	const struct configure_options *o, const void *options)
+int configure_again(
+	const struct command *self, struct configuration *c, const struct configure_options *o)
 {
-	struct configuration fresh = { .root = c->root, .recorder = c->recorder };
+	struct configuration fresh = configure_like(c);
 	struct err e = { 0 };
 	char text[2048];
-	memcpy(fresh.given, c->given, sizeof(fresh.given));
 	int rc = configure_read(&fresh, o, &e);
 	if (rc)
 		log_warning("%s", e.text);
@@ -169,7 +189,7 @@ int configure_again(const struct command *self, struct configuration *c,
 		configure_finish(&fresh);
 		return rc ? rc : ERR_USAGE;
 	}
-	settings_override(&config_schema, &fresh.values, self->options, options, fresh.given);
+	configure_override(self, &fresh);
 	*c = fresh;
 	return 0;
 }

@@ -26,6 +26,12 @@ struct configure_options {
 			.offset = offsetof(type, member.set)                                   \
 	}
 
+/* A row of an option that sets a key of gua.conf, "SECTION.KEY", for this run. */
+#define KEY_ROW(letter_, name_, key_)                                                          \
+	{                                                                                      \
+		.letter = (letter_), .name = (name_), .key = (key_)                            \
+	}
+
 enum config_found { CONFIG_MISSING, CONFIG_READ, CONFIG_DENIED, CONFIG_REFUSED };
 
 /* Zero-initialise. */
@@ -33,6 +39,7 @@ struct configuration {
 	const char *root;	 /* where the system's file is looked for; NULL: / */
 	bool recorder;		 /* files that others can write to are refused */
 	bool given[OPTIONS_MAX]; /* for struct command_line: the options that were given */
+	struct config options;	 /* the same: what those say that set keys */
 	/* Set by configure_read(). */
 	struct config values;
 	struct settings settings;
@@ -53,16 +60,22 @@ int configure_read(struct configuration *c, const struct configure_options *o, s
 /* Whether an error is in --set, not in a file. */
 bool configure_is_option(const struct configuration *c, size_t error);
 
-/* The same for a command whose options have been parsed into `options`: prints the errors, and
- * lets the options override the files. Returns 0 to continue, or 1 to return *status. */
+/* The same for a command whose options have been parsed: prints the errors, and lets the
+ * options override the files. Returns 0 to continue, or 1 to return *status. */
 int configure(const struct command *self, struct configuration *c,
-	const struct configure_options *o, const void *options, int *status);
+	const struct configure_options *o, int *status);
+/* Lets the options override the files. */
+void configure_override(const struct command *self, struct configuration *c);
+/* Copies the options of a command that has been configured before, to read again. */
+struct configuration configure_like(const struct configuration *c);
+/* The rows of a command, with what the schema says of keys. */
+void configure_rows(const struct command *self, struct option_row rows[OPTIONS_MAX]);
 
 /* Reads again, for a service. If there are errors, logs them and leaves *c as it is. Otherwise
  * *c is the new configuration, and the caller finishes its copy of the old one when nothing
  * points into it. */
-int configure_again(const struct command *self, struct configuration *c,
-	const struct configure_options *o, const void *options);
+int configure_again(
+	const struct command *self, struct configuration *c, const struct configure_options *o);
 
 void configure_finish(struct configuration *c);
 
