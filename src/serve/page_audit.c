@@ -122,6 +122,9 @@ static void add_picker(const struct view *v)
 		str_addf(v->out, "<option%s>%s</option>",
 			identity_by_is(by, (enum identity)i) ? " selected" : "",
 			identity_kinds[i].name);
+	if (by->n == 2) /* the form offers no pairs, but keeps one */
+		str_addf(v->out, "<option selected>%s,%s</option>",
+			identity_kinds[by->kinds[0]].name, identity_kinds[by->kinds[1]].name);
 	str_add(v->out, "</select></label>\n");
 	/* The form keeps the parameters that it does not ask for. */
 	for (size_t i = 0; i < v->q->n_params; i++) {

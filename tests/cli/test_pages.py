@@ -214,6 +214,11 @@ def test_another_window_keeps_the_rest_of_the_question(server):
         assert server.get("/audit" + html.unescape(link))[0] == 200, link
 
 
+def test_the_form_keeps_two_kinds(server):
+    for by in ("process", "user,process"):
+        assert re.findall("<option selected>(.*?)</option>", page(server, f"/audit?last=24h&by={by}")) == [by]
+
+
 def test_a_page_about_one_user_cannot_be_made_one_about_two(server):
     for target in ("/user/bob?user=ann", f"/card/{CARD}?card=0", "/notebook/bob/x?user=ann"):
         assert server.get(target)[0] == 400, target
