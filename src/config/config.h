@@ -140,7 +140,7 @@ struct config_leases {
 struct config_serve {
 	const char *listen, *host_names, *auth_file, *tls_cert, *tls_key;
 	const char *trust_proxy, *proxy_user, *user_header;
-	int64_t max_connections, max_per_address, request_ms, response_ms;
+	int64_t max_connections, max_per_address, request_timeout_ms, response_timeout_ms;
 	bool insecure, access_log;
 };
 

@@ -40,7 +40,8 @@ struct config_key {
 	struct option_row value;
 	const char *initial; /* the default, as a file would have it; NULL: there is none, and
 				the value is NAN, 0 or NULL */
-	const char *example; /* for a key without a default: a line with it */
+	const char *example; /* of a value, for a key without a default; of the whole line if
+				users choose the key */
 	/* Reads a value that is of no option's kind, or each word of it, with blanks and commas
 	 * between them; both NULL: options_set_one() does. */
 	int (*parse)(const struct config_value *v, struct err *e);

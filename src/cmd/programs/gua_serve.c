@@ -114,8 +114,8 @@ static int set_up(struct setup *s, struct err *e)
 		.user_header = c->user_header };
 	s->options.max_connections = c->max_connections;
 	s->options.max_per_address = c->max_per_address;
-	s->options.request_ms = c->request_ms;
-	s->options.response_ms = c->response_ms;
+	s->options.request_ms = c->request_timeout_ms;
+	s->options.response_ms = c->response_timeout_ms;
 	s->options.access_log = c->access_log;
 	if (rc < 0)
 		secrets_free(secrets);

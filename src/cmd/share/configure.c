@@ -213,10 +213,9 @@ void configure_example(struct str *out)
 			if (strcmp(key->section, at->name) != 0)
 				continue;
 			str_addf(out, "# %s\n", key->value.help);
-			if (key->initial)
-				str_addf(out, "#%s = %s\n", key->value.name, key->initial);
-			else
-				str_addf(out, "#%s\n", key->example);
+			const char *name = key->value.name;
+			str_addf(out, "#%s%s%s\n", name ? name : "", name ? " = " : "",
+				key->initial ? key->initial : key->example);
 		}
 	}
 }
