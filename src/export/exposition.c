@@ -9,25 +9,6 @@
 
 #include "version.h"
 
-const struct family family_state = { "gua_gpu_state_seconds", FAMILY_COUNTER, "seconds",
-	"Time of a card by state; idle_held: held and not used." };
-const struct family family_unobserved = { "gua_gpu_unobserved_seconds", FAMILY_COUNTER,
-	"seconds", "Time of a card without a reading while the recorder ran." };
-const struct family family_energy = { "gua_gpu_energy_joules", FAMILY_COUNTER, "joules",
-	"Energy of a card by the state it was in, of the time with known energy." };
-const struct family family_identity = {
-	"gua_identity_gpu_seconds", FAMILY_COUNTER, "seconds",
-	"Shares of cards' active and idle-held time by whose it is; they add up to that time."
-};
-const struct family family_squatting = { "gua_identity_squatting_seconds", FAMILY_COUNTER,
-	"seconds", "Time in which somebody held a card idle that others kept active." };
-const struct family family_gpus = { "gua_gpus", FAMILY_GAUGE, NULL,
-	"Cards and MIG instances that should be observed." };
-const struct family family_accounted = { "gua_sample_timestamp_seconds", FAMILY_GAUGE,
-	"seconds", "Up to when the counters are accounted." };
-const struct family family_card_info = { "gua_gpu", FAMILY_INFO, NULL,
-	"What a card is; source sim is invented data, capture is of another host." };
-
 /* Appends text with escapes for a backslash, a line feed and, in labels, a quote. */
 static void add_escaped(struct str *out, const char *text, bool quotes)
 {
@@ -339,101 +320,100 @@ static void print_seconds(struct printer *p, const struct scrape *s)
 		real(p, (double)*(const int64_t *)((const char *)s + p->which) / 1000);
 }
 
+#define FAMILY(kind, print, which, name, unit, help)                                           \
+	{                                                                                      \
+		print, which,                                                                  \
+		{                                                                              \
+			name, FAMILY_##kind, unit, help                                        \
+		}                                                                              \
+	}
 static const struct {
 	void (*print)(struct printer *p, const struct scrape *s);
 	size_t which; /* an enum reading, or the offset of a member of struct scrape */
-	const struct family *shared; /* NULL: see the next member */
-	struct family own;
+	struct family family;
 } families[] = {
-	{ print_states, 0, .shared = &family_state },
-	{ print_unobserved, 0, .shared = &family_unobserved },
-	{ print_energy, 0, .shared = &family_energy },
-	{ print_identities, 0, .shared = &family_identity },
-	{ print_identities, IDENTITY_SQUATTING, .shared = &family_squatting },
-	{ print_others, 0,
-		.own = { "gua_identities_folded", FAMILY_GAUGE, NULL,
-			"Users without a series of their own, whose time is in _other." } },
-	{ print_readings, UTIL,
-		.own = { "gua_gpu_utilization_ratio", FAMILY_GAUGE, "ratio",
-			"Mean utilisation of a card between the last two ticks." } },
-	{ print_readings, USED,
-		.own = { "gua_gpu_memory_used_bytes", FAMILY_GAUGE, "bytes",
-			"Memory in use on a card." } },
-	{ print_readings, TOTAL,
-		.own = { "gua_gpu_memory_total_bytes", FAMILY_GAUGE, "bytes",
-			"Memory of a card." } },
-	{ print_readings, POWER,
-		.own = { "gua_gpu_power_watts", FAMILY_GAUGE, "watts",
-			"Mean power of a card between the last two ticks." } },
-	{ print_readings, LIMIT,
-		.own = { "gua_gpu_power_limit_watts", FAMILY_GAUGE, "watts",
-			"Power limit in force." } },
-	{ print_readings, TEMPERATURE,
-		.own = { "gua_gpu_temperature_celsius", FAMILY_GAUGE, "celsius",
-			"Temperature of a card." } },
-	{ print_readings, PROCESSES,
-		.own = { "gua_gpu_processes", FAMILY_GAUGE, NULL,
-			"Processes that hold a card." } },
-	{ print_readings, HELD_SINCE,
-		.own = { "gua_gpu_idle_held_since_timestamp_seconds", FAMILY_GAUGE, "seconds",
-			"Since when a card is held and not used; 0: it is not." } },
-	{ print_readings, SPELLS,
-		.own = { "gua_gpu_idle_spells", FAMILY_GAUGE, NULL,
-			"Idle spells of processes on a card that go on." } },
-	{ print_dcgm, UTIL,
-		.own = { "DCGM_FI_DEV_GPU_UTIL", FAMILY_GAUGE, NULL,
-			"GPU utilization (in %)." } },
-	{ print_dcgm, USED,
-		.own = { "DCGM_FI_DEV_FB_USED", FAMILY_GAUGE, NULL,
-			"Framebuffer memory used (in MiB)." } },
-	{ print_dcgm, TOTAL,
-		.own = { "DCGM_FI_DEV_FB_FREE", FAMILY_GAUGE, NULL,
-			"Framebuffer memory free (in MiB)." } },
-	{ print_dcgm, POWER,
-		.own = { "DCGM_FI_DEV_POWER_USAGE", FAMILY_GAUGE, NULL,
-			"Power draw (in W)." } },
-	{ print_dcgm, TEMPERATURE,
-		.own = { "DCGM_FI_DEV_GPU_TEMP", FAMILY_GAUGE, NULL,
-			"GPU temperature (in C)." } },
-	{ print_spells_ended, 0,
-		.own = { "gua_idle_spells", FAMILY_COUNTER, NULL,
-			"Idle spells that ended, by how." } },
-	{ print_actions, 0,
-		.own = { "gua_policy_actions", FAMILY_COUNTER, NULL,
-			"What enforcement did, or would have done." } },
-	{ print_card_info, 0, .shared = &family_card_info },
-	{ print_count, offsetof(struct scrape, present), .shared = &family_gpus },
-	{ print_seconds, offsetof(struct scrape, last_tick_ms), .shared = &family_accounted },
-	{ print_up, 0,
-		.own = { "gua_up", FAMILY_GAUGE, NULL,
-			"Whether the recorder runs and its last tick is not too old." } },
-	{ print_recorder, 0,
-		.own = { "gua_recorder", FAMILY_INFO, NULL,
-			"The newest run of the recorder." } },
-	{ print_seconds, offsetof(struct scrape, started_ms),
-		.own = { "gua_recorder_start_timestamp_seconds", FAMILY_GAUGE, "seconds",
-			"When the newest run of the recorder began." } },
-	{ print_seconds, offsetof(struct scrape, interval_ms),
-		.own = { "gua_recorder_interval_seconds", FAMILY_GAUGE, "seconds",
-			"Time between two ticks." } },
-	{ print_faults, 0,
-		.own = { "gua_recorder_faults", FAMILY_GAUGE, NULL,
-			"Faults that the recorder reports now; see gua status." } },
-	{ print_count, offsetof(struct scrape, events),
-		.own = { "gua_events", FAMILY_COUNTER, NULL,
-			"Events in the store: lost cards, XIDs, gaps; see gua events." } },
-	{ print_count, offsetof(struct scrape, db_bytes),
-		.own = { "gua_db_bytes", FAMILY_GAUGE, "bytes",
-			"Size of the store with its log." } },
-	{ print_build, 0,
-		.own = { "gua_build", FAMILY_INFO, NULL, "The program that shows this." } },
+	FAMILY(COUNTER, print_states, 0, "gua_gpu_state_seconds", "seconds",
+		"Time of a card by state; idle_held: held and not used."),
+	FAMILY(COUNTER, print_unobserved, 0, "gua_gpu_unobserved_seconds", "seconds",
+		"Time of a card without a reading while the recorder ran."),
+	FAMILY(COUNTER, print_energy, 0, "gua_gpu_energy_joules", "joules",
+		"Energy of a card by the state it was in, of the time with known energy."),
+	FAMILY(COUNTER, print_identities, 0, "gua_identity_gpu_seconds", "seconds",
+		"Shares of cards' active and idle-held time by whose it is; they add up to "
+		"that time."),
+	FAMILY(COUNTER, print_identities, IDENTITY_SQUATTING, "gua_identity_squatting_seconds",
+		"seconds", "Time in which somebody held a card idle that others kept active."),
+	FAMILY(GAUGE, print_others, 0, "gua_identities_folded", NULL,
+		"Users without a series of their own, whose time is in _other."),
+	FAMILY(GAUGE, print_readings, UTIL, "gua_gpu_utilization_ratio", "ratio",
+		"Mean utilisation of a card between the last two ticks."),
+	FAMILY(GAUGE, print_readings, USED, "gua_gpu_memory_used_bytes", "bytes",
+		"Memory in use on a card."),
+	FAMILY(GAUGE, print_readings, TOTAL, "gua_gpu_memory_total_bytes", "bytes",
+		"Memory of a card."),
+	FAMILY(GAUGE, print_readings, POWER, "gua_gpu_power_watts", "watts",
+		"Mean power of a card between the last two ticks."),
+	FAMILY(GAUGE, print_readings, LIMIT, "gua_gpu_power_limit_watts", "watts",
+		"Power limit in force."),
+	FAMILY(GAUGE, print_readings, TEMPERATURE, "gua_gpu_temperature_celsius", "celsius",
+		"Temperature of a card."),
+	FAMILY(GAUGE, print_readings, PROCESSES, "gua_gpu_processes", NULL,
+		"Processes that hold a card."),
+	FAMILY(GAUGE, print_readings, HELD_SINCE, "gua_gpu_idle_held_since_timestamp_seconds",
+		"seconds", "Since when a card is held and not used; 0: it is not."),
+	FAMILY(GAUGE, print_readings, SPELLS, "gua_gpu_idle_spells", NULL,
+		"Idle spells of processes on a card that go on."),
+	FAMILY(GAUGE, print_dcgm, UTIL, "DCGM_FI_DEV_GPU_UTIL", NULL,
+		"GPU utilization (in %)."),
+	FAMILY(GAUGE, print_dcgm, USED, "DCGM_FI_DEV_FB_USED", NULL,
+		"Framebuffer memory used (in MiB)."),
+	FAMILY(GAUGE, print_dcgm, TOTAL, "DCGM_FI_DEV_FB_FREE", NULL,
+		"Framebuffer memory free (in MiB)."),
+	FAMILY(GAUGE, print_dcgm, POWER, "DCGM_FI_DEV_POWER_USAGE", NULL, "Power draw (in W)."),
+	FAMILY(GAUGE, print_dcgm, TEMPERATURE, "DCGM_FI_DEV_GPU_TEMP", NULL,
+		"GPU temperature (in C)."),
+	FAMILY(COUNTER, print_spells_ended, 0, "gua_idle_spells", NULL,
+		"Idle spells that ended, by how."),
+	FAMILY(COUNTER, print_actions, 0, "gua_policy_actions", NULL,
+		"What enforcement did, or would have done."),
+	FAMILY(INFO, print_card_info, 0, "gua_gpu", NULL,
+		"What a card is; source sim is invented data, capture is of another host."),
+	FAMILY(GAUGE, print_count, offsetof(struct scrape, present), "gua_gpus", NULL,
+		"Cards and MIG instances that should be observed."),
+	FAMILY(GAUGE, print_seconds, offsetof(struct scrape, last_tick_ms),
+		"gua_sample_timestamp_seconds", "seconds",
+		"Up to when the counters are accounted."),
+	FAMILY(GAUGE, print_up, 0, "gua_up", NULL,
+		"Whether the recorder runs and its last tick is not too old."),
+	FAMILY(INFO, print_recorder, 0, "gua_recorder", NULL,
+		"The newest run of the recorder."),
+	FAMILY(GAUGE, print_seconds, offsetof(struct scrape, started_ms),
+		"gua_recorder_start_timestamp_seconds", "seconds",
+		"When the newest run of the recorder began."),
+	FAMILY(GAUGE, print_seconds, offsetof(struct scrape, interval_ms),
+		"gua_recorder_interval_seconds", "seconds", "Time between two ticks."),
+	FAMILY(GAUGE, print_faults, 0, "gua_recorder_faults", NULL,
+		"Faults that the recorder reports now; see gua status."),
+	FAMILY(COUNTER, print_count, offsetof(struct scrape, events), "gua_events", NULL,
+		"Events in the store: lost cards, XIDs, gaps; see gua events."),
+	FAMILY(GAUGE, print_count, offsetof(struct scrape, db_bytes), "gua_db_bytes", "bytes",
+		"Size of the store with its log."),
+	FAMILY(INFO, print_build, 0, "gua_build", NULL, "The program that shows this."),
 };
+
+const struct family *exposition_family(const char *name)
+{
+	size_t i = 0;
+	while (strcmp(families[i].family.name, name) != 0)
+		i++;
+	return &families[i].family;
+}
 
 void exposition_print(struct str *out, const struct scrape *s, bool openmetrics)
 {
 	struct printer p = { .out = out, .openmetrics = openmetrics };
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		p.family = families[i].shared ? families[i].shared : &families[i].own;
+		p.family = &families[i].family;
 		p.begun = false;
 		p.which = families[i].which;
 		families[i].print(&p, s);

@@ -34,6 +34,5 @@ const char *exposition_identity_state(enum identity_sum sum);
 /* All labels of gua_gpu_info. */
 void exposition_label_info(struct str *labels, const struct scrape_card *c, const char *driver);
 
-/* Families that have a history. */
-extern const struct family family_state, family_unobserved, family_energy, family_identity,
-	family_squatting, family_gpus, family_accounted, family_card_info;
+/* The family of this name, which must be one. */
+const struct family *exposition_family(const char *name);

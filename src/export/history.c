@@ -331,10 +331,10 @@ static int print_series(struct filling *f, enum shown shown)
 	return 0;
 }
 
-static void head(struct filling *f, const struct family *family)
+static void head(struct filling *f, const char *family)
 {
-	f->family = family;
-	exposition_head(f->out, family, true);
+	f->family = exposition_family(family);
+	exposition_head(f->out, f->family, true);
 }
 
 /* One state of each card. */
@@ -347,7 +347,7 @@ static int print_cards(struct filling *f, enum history_what what, enum card_stat
 		if (rc || (what == HISTORY_ENERGY && !s->cards[i].has_energy))
 			continue;
 		exposition_label_card(&f->labels, &s->cards[i].id);
-		if (f->family != &family_unobserved)
+		if (state != CARD_UNOBSERVED || what != HISTORY_TIME)
 			exposition_label(&f->labels, "state", state_looks[state].label);
 		rc = print_series(f, SHOWN_COUNTER);
 	}
@@ -357,16 +357,16 @@ static int print_cards(struct filling *f, enum history_what what, enum card_stat
 static int print_states(struct filling *f)
 {
 	int rc = 0;
-	head(f, &family_state);
+	head(f, "gua_gpu_state_seconds");
 	int n = CARD_STATES - !f->h->totals.has_leases; /* reserved is the last */
 	for (int i = 0; rc == 0 && i < n; i++)
 		if (i != CARD_UNOBSERVED)
 			rc = print_cards(f, HISTORY_TIME, (enum card_state)i);
 	if (rc)
 		return rc;
-	head(f, &family_unobserved);
+	head(f, "gua_gpu_unobserved_seconds");
 	rc = print_cards(f, HISTORY_TIME, CARD_UNOBSERVED);
-	head(f, &family_energy);
+	head(f, "gua_gpu_energy_joules");
 	for (int i = 0; rc == 0 && i < n; i++)
 		rc = print_cards(f, HISTORY_ENERGY, (enum card_state)i);
 	return rc;
@@ -390,7 +390,7 @@ static int print_identities(struct filling *f)
 {
 	if (!f->h->totals.has_identities)
 		return 0;
-	head(f, &family_identity);
+	head(f, "gua_identity_gpu_seconds");
 	int rc = print_identity(f, IDENTITY_ACTIVE);
 	if (rc == 0)
 		rc = print_identity(f, IDENTITY_IDLE_HELD);
@@ -398,7 +398,7 @@ static int print_identities(struct filling *f)
 		rc = print_identity(f, IDENTITY_RESERVED);
 	if (rc)
 		return rc;
-	head(f, &family_squatting);
+	head(f, "gua_identity_squatting_seconds");
 	return print_identity(f, IDENTITY_SQUATTING);
 }
 
@@ -406,13 +406,13 @@ static int print_identities(struct filling *f)
 static int print_facts(struct filling *f)
 {
 	const struct scrape *s = &f->h->totals;
-	head(f, &family_gpus);
+	head(f, "gua_gpus");
 	int rc = print_series(f, SHOWN_CARDS);
 	if (rc)
 		return rc;
-	head(f, &family_accounted);
+	head(f, "gua_sample_timestamp_seconds");
 	rc = print_series(f, SHOWN_MOMENT);
-	head(f, &family_card_info);
+	head(f, "gua_gpu");
 	for (size_t i = 0; rc == 0 && i < s->n_cards; i++) {
 		exposition_label_info(&f->labels, &s->cards[i], s->driver);
 		rc = print_series(f, SHOWN_ONE);
