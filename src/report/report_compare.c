@@ -331,7 +331,7 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 			p->n_more = a->n_present - i;
 			return;
 		}
-		struct report_release *release = &p->releases[p->n_releases++];
+		struct report_release *release = p->releases + p->n_releases++;
 		*release = (struct report_release){ .mem_bytes = held->mem_bytes,
 			.idle_ms = held->idle_ms,
 			.what = held->what,
