@@ -169,18 +169,10 @@ static int parse_call(struct parser *p, char *rest)
 	return add_answer(p, &a);
 }
 
-/* Whether an entry has the form of the others. Entries of process lists have two, four or five
- * numbers. */
+/* Whether an entry has the form of the first one. */
 static bool check_row(const struct parser *p, const char *row, const char *first)
 {
-	static const char *const lists[] = { "uQuuQ", "uQuu", "uQ" };
-	const char *layout = p->form.row;
-	for (size_t i = 0; strcmp(p->form.row, lists[0]) == 0 && i < 3; i++) {
-		const char *end = first;
-		layout = lists[i];
-		if (capture_layout_read(layout, &end, NULL) && !end[strspn(end, " ")])
-			break;
-	}
+	const char *layout = capture_layout_of_row(p->form.row, first);
 	return capture_layout_read(layout, &row, NULL) && !row[strspn(row, " ")];
 }
 

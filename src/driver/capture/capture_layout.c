@@ -240,3 +240,16 @@ bool capture_layout_read(const char *layout, const char **text, void *bytes)
 	}
 	return true;
 }
+
+const char *capture_layout_of_row(const char *layout, const char *row)
+{
+	static const char *const lists[] = { "uQuuQ", "uQuu", "uQ" };
+	bool varies = strcmp(layout, lists[0]) == 0;
+	for (size_t i = 0; varies && i < 3; i++) {
+		const char *end = row;
+		layout = lists[i];
+		if (capture_layout_read(layout, &end, NULL) && !end[strspn(end, " ")])
+			break;
+	}
+	return layout;
+}

@@ -24,3 +24,6 @@ bool capture_layout_read(const char *layout, const char **text, void *bytes);
  * them. *text then points after it. NULL: there is none, or a quotation mark is in a wrong
  * place. */
 const char *capture_layout_word(const char **text, size_t *len, bool *quoted);
+/* Returns the layout of a list's entry that was printed: that of the list or, since the entries
+ * of process lists may have fewer members, the one that fits. */
+const char *capture_layout_of_row(const char *layout, const char *row);

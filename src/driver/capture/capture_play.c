@@ -201,21 +201,6 @@ static int play_field(struct playing *p)
 	return code;
 }
 
-/* Returns the layout of an entry of a list; that of a process list by the count of its numbers.
- */
-static const char *layout_of(const struct playing *p, const char *row)
-{
-	static const char *const lists[] = { "uQuuQ", "uQuu" };
-	if (strcmp(p->form.row, lists[0]) != 0)
-		return p->form.row;
-	for (size_t i = 0; i < 2; i++) {
-		const char *end = row;
-		if (capture_layout_read(lists[i], &end, NULL))
-			return lists[i];
-	}
-	return "uQ";
-}
-
 static int play_list(struct playing *p)
 {
 	unsigned *count = (unsigned *)p->words[0], room = *count;
@@ -229,7 +214,7 @@ static int play_list(struct playing *p)
 		return NVML_TOO_SMALL;
 	for (size_t i = 0; i < a->n_rows; i++) {
 		const char *row = current->recorded->rows[a->first_row + i];
-		const char *layout = layout_of(p, row);
+		const char *layout = capture_layout_of_row(p->form.row, row);
 		memset(to, 0, capture_layout_size(layout));
 		capture_layout_read(layout, &row, to);
 		to += capture_layout_size(layout);
