@@ -30,14 +30,15 @@
 /* Values of struct holder's `user`. Its `process` is twice the pid plus this value. */
 enum { HOLDER_TREE, HOLDER_STRANGER };
 
-/* Values that are the same for all cards at one moment. */
-struct gpu_scene {
-	const struct rules *rules;
-	struct ledger *ledger;
-	struct context_floors *contexts;
-	int64_t period_us; /* of the source's samples: see ring_hold_of() */
-	int64_t now_ms;
-};
+static uint32_t pid_of(const struct holder *h)
+{
+	return h->process / 2;
+}
+
+static int64_t wall_ms(const struct gpu *g)
+{
+	return clock_wall_ms(g->o->source.clock);
+}
 
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
@@ -49,7 +50,7 @@ static bool in_tree(const struct tree *t, uint32_t pid)
 static bool is_heard(const struct gpu_card *c, const struct tree *t, uint32_t pid)
 {
 	for (size_t i = 0; i < c->n_holders; i++)
-		if (c->pids[i] == pid)
+		if (pid_of(&c->holders[i]) == pid)
 			return true;
 	return in_tree(t, pid);
 }
@@ -88,7 +89,6 @@ static void take_tree_use(
 			c->touched = true;
 		}
 	pct = pct > 100 ? 100 : pct;
-	c->tree_pct = pct;
 	if (isnan(pct) || c->drained_ms < 0 || now_ms <= c->drained_ms)
 		return;
 	double seconds = (double)(now_ms - c->drained_ms) / 1e3;
@@ -98,22 +98,23 @@ static void take_tree_use(
 		c->shown.max_tree_pct = pct;
 }
 
-static struct account_scene account_scene(struct gpu_card *c, const struct gpu_scene *scene)
+static struct account_scene account_scene(struct gpu *g, struct gpu_card *c)
 {
 	return (struct account_scene){ .holders = c->holders,
 		.n = c->n_holders,
-		.rules = scene->rules,
-		.ledger = scene->ledger };
+		.rules = &g->o->rules,
+		.ledger = &g->ledger };
 }
 
-static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
-	const struct tree *t, const struct gpu_scene *scene)
+/* Takes the drain of a source whose samples have this period: see ring_hold_of(). */
+static void gpu_card_drain(struct gpu *g, struct gpu_card *c, const struct card_reading *r,
+	const struct tree *t, int64_t period_us)
 {
-	int64_t now_ms = scene->now_ms;
-	struct account_scene on = account_scene(c, scene);
+	int64_t now_ms = wall_ms(g);
+	struct account_scene on = account_scene(g, c);
 	c->shown.status = r->status;
 	if (r->status != CARD_STATUS_OK || !reading_util_is_known(r->util_kind)) {
-		c->newest_pct = c->tree_pct = NAN;
+		c->newest_pct = NAN;
 		account_blind(&c->account, now_ms, &on);
 	}
 	if (r->status != CARD_STATUS_OK) {
@@ -134,16 +135,16 @@ static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
 		c->energy_mj = r->energy_mj;
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
-		c->sm_pct[i] = reading_process_pct(r, c->pids[i]);
+		c->sm_pct[i] = reading_process_pct(r, pid_of(&c->holders[i]));
 		/* A process that used nothing since the last drain may have a bare context
 		 * only. If its memory is unknown, nothing is learned. */
 		if (!isnan(c->sm_pct[i]) && c->sm_pct[i] <= 0)
 			context_learn_idle(
-				scene->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
+				&g->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
 	}
 	if (!reading_util_is_known(r->util_kind))
 		return;
-	struct ring_hold hold = ring_hold_of(r->util_kind, scene->period_us, DRAIN_MS);
+	struct ring_hold hold = ring_hold_of(r->util_kind, period_us, DRAIN_MS);
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
@@ -161,37 +162,30 @@ static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
 }
 
 /* Brings the account up to date. */
-static void gpu_card_flush(struct gpu_card *c, const struct gpu_scene *scene)
+static void gpu_card_flush(struct gpu *g, struct gpu_card *c)
 {
-	struct account_scene on = account_scene(c, scene);
-	account_flush(&c->account, scene->now_ms, &on);
+	struct account_scene on = account_scene(g, c);
+	account_flush(&c->account, wall_ms(g), &on);
 }
 
-/* Moves the holder of `pid` to place `to`, or adds it there. */
+/* Moves the holder of `pid` to place `to`, or adds it there. The holder at that place moves
+ * back, and is found there later. */
 static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t from_ms)
 {
-	for (size_t i = to; i < c->n_holders; i++) {
-		if (c->pids[i] != pid)
-			continue;
-		struct holder h = c->holders[i];
-		c->holders[i] = c->holders[to];
-		c->pids[i] = c->pids[to];
-		c->holders[to] = h;
-		c->pids[to] = pid;
-		return;
-	}
-	/* The holder at that place moves to the end; it is found there later. */
-	if (to < c->n_holders) {
-		c->holders[c->n_holders] = c->holders[to];
-		c->pids[c->n_holders] = c->pids[to];
-	}
-	c->n_holders++;
-	c->pids[to] = pid;
-	c->holders[to] = (struct holder){ .sm_pct = NAN,
+	struct holder found = { .sm_pct = NAN,
 		.since_ms = from_ms,
 		.from = edge_exactly(from_ms),
 		.to = EDGE_NEVER,
 		.last_active_ms = -1 };
+	size_t i = to;
+	while (i < c->n_holders && pid_of(&c->holders[i]) != pid)
+		i++;
+	if (i < c->n_holders)
+		found = c->holders[i];
+	else
+		c->n_holders++;
+	c->holders[i] = c->holders[to];
+	c->holders[to] = found;
 }
 
 /* A process of the tree: its memory goes to its member too. */
@@ -210,10 +204,10 @@ static void hold_for_tree(struct gpu_card *c, struct member *m, int64_t bytes)
 }
 
 /* Call after a look; new holders count from `from_ms`. False: out of memory. */
-static bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree *t,
-	const struct gpu_scene *scene, int64_t from_ms)
+static bool gpu_card_look(struct gpu *g, struct gpu_card *c, const struct card_reading *r,
+	struct tree *t, int64_t from_ms)
 {
-	gpu_card_flush(c, scene);
+	gpu_card_flush(g, c);
 	c->shown.status = r->status;
 	bool known = r->status == CARD_STATUS_OK && r->processes_known;
 	size_t n = 0;
@@ -225,14 +219,13 @@ static bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, stru
 	c->tree_processes = 0;
 	size_t need = c->n_holders + r->n_processes + 1, cap = array_next_cap(c->cap, need);
 	if (known && need > c->cap) {
-		if (!array_resize(&c->holders, cap) || !array_resize(&c->pids, cap) ||
-			!array_resize(&c->sm_pct, cap))
+		if (!array_resize(&c->holders, cap) || !array_resize(&c->sm_pct, cap))
 			return false;
 		c->cap = cap;
 	}
 	for (size_t i = 0; known && i < r->n_processes; i++) {
 		const struct card_process *p = &r->processes[i];
-		if (!classify_is_holder(p->kind, scene->rules))
+		if (!classify_is_holder(p->kind, &g->o->rules))
 			continue;
 		uint32_t member = tree_find(t, (pid_t)p->pid);
 		place_holder(c, n, p->pid, from_ms);
@@ -268,16 +261,6 @@ static int64_t gpu_card_context(const struct gpu_card *c, int64_t floor_bytes)
 static int64_t boot_us(const struct gpu *g)
 {
 	return clock_now(g->o->source.clock).boot_us;
-}
-
-/* `s` may be NULL where no samples are read. */
-static struct gpu_scene scene_now(struct gpu *g, const struct source *s)
-{
-	return (struct gpu_scene){ .rules = &g->o->rules,
-		.ledger = &g->ledger,
-		.contexts = &g->contexts,
-		.period_us = s ? s->sample_period_us : 0,
-		.now_ms = clock_now(g->o->source.clock).wall_us / 1000 };
 }
 
 static void begin(struct gpu *g, enum worker_job job)
@@ -326,7 +309,6 @@ void gpu_close(struct gpu *g)
 	for (size_t i = 0; i < g->n_cards; i++) {
 		struct gpu_card *c = &g->cards[i];
 		free(c->holders);
-		free(c->pids);
 		free(c->sm_pct);
 	}
 	free(g->cards);
@@ -371,7 +353,6 @@ static bool take_cards(struct gpu *g, const struct source *s)
 			.used_bytes = -1,
 			.tree_bytes = -1,
 			.newest_pct = NAN,
-			.tree_pct = NAN,
 			.energy_mj = NAN,
 			.drained_ms = -1,
 		};
@@ -493,7 +474,6 @@ static void take_look(
 	struct gpu *g, struct tree *t, const struct source *s, struct track_result *r)
 {
 	check_clock(g);
-	struct gpu_scene scene = scene_now(g, s);
 	bool any = false;
 	for (size_t i = 0; i < t->n; i++)
 		t->members[i].gpu_bytes = 0;
@@ -502,8 +482,7 @@ static void take_look(
 		/* Processes of the first list were on the card when tracking began. */
 		bool before = !c->looked && g->o->started_us == 0;
 		c->shown.id = s->cards[i].id;
-		if (!gpu_card_look(
-			    c, &s->cards[i], t, &scene, before ? g->start_ms : scene.now_ms))
+		if (!gpu_card_look(g, c, &s->cards[i], t, before ? g->start_ms : wall_ms(g)))
 			tracker_warn(r, ERR_MEMORY_TEXT ": GPU processes are not counted");
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
@@ -551,13 +530,12 @@ static void check_cards(struct gpu *g, struct track_result *r)
 static void driver_failed(struct gpu *g, const struct err *e, struct track_result *r)
 {
 	tracker_warn(r, "%.180s", e->text);
-	struct gpu_scene scene = scene_now(g, NULL);
 	for (size_t i = 0; i < g->n_cards; i++) {
 		struct gpu_card *c = &g->cards[i];
-		struct account_scene on = account_scene(c, &scene);
+		struct account_scene on = account_scene(g, c);
 		c->shown.status = CARD_STATUS_LOST;
-		c->newest_pct = c->tree_pct = NAN;
-		account_blind(&c->account, scene.now_ms, &on);
+		c->newest_pct = NAN;
+		account_blind(&c->account, wall_ms(g), &on);
 	}
 	schedule_scan(g);
 }
@@ -591,10 +569,9 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 		tracker_warn(r, ERR_MEMORY_TEXT ": not every card is counted");
 	if (g->job == JOB_DRAIN) {
 		check_clock(g);
-		struct gpu_scene scene = scene_now(g, s);
 		for (size_t i = 0; i < g->n_cards; i++) {
 			const struct card_reading *card = &s->cards[i];
-			gpu_card_drain(&g->cards[i], card, t, &scene);
+			gpu_card_drain(g, &g->cards[i], card, t, s->sample_period_us);
 			if (card->status == CARD_STATUS_OK &&
 				!reading_util_is_known(card->util_kind) &&
 				gpu_shows(g, &g->cards[i]))
@@ -681,9 +658,8 @@ void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r)
 		begin(g, JOB_LOOK);
 		take_answer(g, t, r, LAST_PATIENCE_MS);
 	}
-	struct gpu_scene scene = scene_now(g, NULL);
 	for (size_t i = 0; i < g->n_cards; i++)
-		gpu_card_flush(&g->cards[i], &scene);
+		gpu_card_flush(g, &g->cards[i]);
 }
 
 void gpu_sample(const struct gpu *g, struct track_sample *out)

@@ -22,16 +22,14 @@ struct gpu_card {
 	bool chosen;		/* named by the owner, or the tree may use it */
 	bool touched;		/* a process of the tree was seen on it */
 	struct holder *holders; /* at the last look; .user is HOLDER_TREE or HOLDER_STRANGER */
-	uint32_t *pids;		/* their pids */
 	double *sm_pct;		/* their use since the last drain */
 	size_t n_holders, cap;
 	bool looked, listed;		/* a look was made; a look had a process list */
 	bool tree_unknown;		/* the memory of a process of the tree is unknown */
 	int64_t used_bytes, tree_bytes; /* now; -1 unknown */
 	int64_t tree_processes;
-	double newest_pct; /* newest sample, NAN unknown */
-	double tree_pct;   /* SM use of the tree since the last drain; NAN unknown */
-	double tree_pct_s, tree_known_s; /* its sum over time, and that time */
+	double newest_pct;		 /* newest sample, NAN unknown */
+	double tree_pct_s, tree_known_s; /* SM use of the tree over time, and that time */
 	double energy_mj;		 /* counter at the last drain, NAN */
 	int64_t drained_ms;		 /* wall time of the last drain, or -1 */
 };

@@ -360,7 +360,6 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 	}
 	add_helpers_part(t, &now[TRACK_MAIN], &now[TRACK_COMBINED]);
 	take_skew(t, now, now_s);
-	m->main_unreadable = t->n && t->members[0].shown.unreadable;
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		m->now[g] = now[g];
 		raise_peaks(&m->peak[g], &now[g]);

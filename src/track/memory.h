@@ -17,7 +17,7 @@
 struct memory {
 	struct track_ram now[TRACK_GROUPS];  /* at the last round */
 	struct track_ram peak[TRACK_GROUPS]; /* -1: not known */
-	bool main_unreadable, some_unreadable;
+	bool some_unreadable;
 	uint32_t locked_pid; /* the first member that blocked, and whose resident size counts */
 	int64_t charged_bytes;	/* peak of the total with files that are shared with others
 				   outside the tree counted whole; -1 not known */
