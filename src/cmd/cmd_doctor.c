@@ -385,7 +385,7 @@ static const char *const result_names[] = { "ok", "warning", "problem" };
 static int ask_all(struct source *s, void *nothing, struct err *e)
 {
 	(void)nothing;
-	s->want_power = true;
+	s->drains = DRAIN_POWER;
 	int rc = source_drain(s, NULL, e);
 	return rc ? rc : source_look(s, NULL, e);
 }

@@ -31,6 +31,13 @@ struct facility {
 /* What a glance reads. */
 enum glance { GLANCE_MEMORY = 1, GLANCE_ENERGY = 2 };
 
+/* How drains differ from the usual ones. */
+enum drain {
+	DRAIN_POWER = 1, /* they read power_mw, too, which is slow on some drivers */
+	DRAIN_BRIEF = 2, /* they read neither energy nor the parts of the use of processes */
+	DRAIN_ALL = DRAIN_POWER | DRAIN_BRIEF,
+};
+
 struct source_ops {
 	const char *name; /* "nvml", "sim" */
 	/* Finds the cards again: new ones are added, lost ones matched by UUID, MIG instances
@@ -100,7 +107,7 @@ struct source {
 	 * wall clock there at the end of the last call. */
 	int64_t apart_cost_us, apart_wall_ms;
 	struct err unsaid; /* the error of a call that returns no code: see source_unsaid() */
-	bool want_power;   /* set by the caller: drains read power_mw, slow on some drivers */
+	unsigned drains;   /* set by the caller: enum drain bits */
 };
 
 /* Opens the source and does the first scan. ERR_WORLD with one sentence that says why not. */

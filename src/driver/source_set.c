@@ -105,7 +105,7 @@ static int call_member(
 			m->source = NULL;
 		return rc;
 	}
-	m->source->want_power = s->base.want_power;
+	m->source->drains = s->base.drains;
 	switch (c->kind) {
 	case CALL_SCAN:
 		return source_scan(m->source, e);

@@ -109,7 +109,7 @@ API int gua_open(struct gua **handle, const struct gua_options *options)
 		g->source = NULL;
 		return rc;
 	}
-	g->source->want_power = true;
+	g->source->drains = DRAIN_POWER;
 	return gua_refresh(g);
 }
 

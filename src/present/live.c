@@ -217,6 +217,7 @@ static int read_accounts(struct live_question *q, struct source *s, size_t card,
 static int put_question(struct source *s, void *context, struct err *e)
 {
 	struct live_question *q = context;
+	s->drains = DRAIN_BRIEF;
 	int rc = rescan(q, s, e);
 	if (rc == 0)
 		rc = read_cards(q, s, e);

@@ -15,6 +15,8 @@
  * than three seconds, so that it is every third refresh. */
 #define MEASURE_SHOWN_US 2900000
 #define MEASURE_OTHERS_US (15 * 1000000LL)
+/* How often metrics that change seldom are read. */
+#define SELDOM_US (10 * 1000000LL)
 /* A healthy driver answers within this time. A refresh waits for it, to draw only once. */
 #define PATIENCE_MS 20
 /* A driver that has not answered for this long causes a message. */
@@ -26,6 +28,7 @@ struct top {
 	const struct top_options *options; /* owned by the caller */
 	struct top_state state;
 	struct top_family family;
+	int64_t seldom_us; /* boot time when the metrics that change seldom were read */
 	bool *card_on;
 	size_t *picked; /* scratch */
 	size_t cap_cards;
@@ -206,7 +209,12 @@ static void refresh(struct top *t)
 	struct live *live = t->options->live;
 	struct err e = { 0 };
 	bool asked = live_silent_ms(live) >= 0;
-	live_rest(live, t->state.page == TOP_CARD ? NULL : t->options->card_metrics);
+	int64_t now_us = clock_now(t->options->clock).boot_us;
+	bool all = t->state.page == TOP_CARD, seldom = now_us - t->seldom_us >= SELDOM_US;
+	live_rest(live, all	 ? NULL
+			: seldom ? t->options->card_metrics
+				 : t->options->resting_metrics);
+	t->seldom_us = all || seldom ? now_us : t->seldom_us;
 	live_ask(live);
 	if (receive(t, asked ? 0 : PATIENCE_MS) == ERR_BUSY && prepare_page(t, false, &e) != 0)
 		str_copy(t->state.message, sizeof(t->state.message), e.text);

@@ -15,11 +15,12 @@ struct top_options {
 	struct live *live;   /* open; all pointers here are borrowed */
 	struct clock *clock; /* the clock of `live` */
 	const char *root;    /* prefix of /proc: "" for the real one; NULL: there is none */
-	const struct filter *filter;	   /* which cards and processes */
-	int64_t delay_ms;		   /* between two readings */
-	const unsigned char *card_metrics; /* METRIC_COUNT flags: only the page of a card shows
-					      them */
-	const char *no_signals;		   /* why no signal may be sent; NULL: they may */
+	const struct filter *filter; /* which cards and processes */
+	int64_t delay_ms;	     /* between two readings */
+	/* METRIC_COUNT flags: what only the page of a card shows; and that with what is shown
+	 * always, but changes seldom. */
+	const unsigned char *card_metrics, *resting_metrics;
+	const char *no_signals; /* why no signal may be sent; NULL: they may */
 	bool ascii;
 	const char *sort; /* a name of --sort; NULL: idle holders first */
 	bool tree;

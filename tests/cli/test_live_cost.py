@@ -63,6 +63,22 @@ def test_cards_are_judged_the_same_without_the_names_of_holders(driver, opened):
     assert [line for line in cards.splitlines() if line in named.splitlines()] == named.splitlines()
 
 
+@pytest.mark.parametrize("words, others", [
+    (["stat"], set()),
+    (["top", "--once"], {"nvmlDeviceGetUtilizationRates"}),  # the samples have it
+])
+def test_a_view_does_not_ask_for_what_only_the_recorder_needs(driver, tmp_path, words, others):  # noqa: F811
+    """Energy, and who used a card in which part of a drain."""
+    scenario = CARDS + "".join(f"at {s}s load {who} card 0 sm {20 + s % 2 * 30}\n" for s in range(50, 60)
+                               for who in ("train", "note"))
+    assert driver(*words, scenario=scenario).returncode == 0
+    calls = [line.split()[1:3] for line in (tmp_path / "log").read_text().splitlines()]
+    names = {name for name, _ in calls}
+    assert "nvmlDeviceGetSamples" in names
+    assert not names & ({"nvmlDeviceGetTotalEnergyConsumption"} | others)
+    assert calls.count(["nvmlDeviceGetProcessUtilization", "0"]) == 1
+
+
 BOOT = "4f1c2d3e-0000-4000-8000-000000000001"
 
 

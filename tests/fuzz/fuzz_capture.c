@@ -52,7 +52,7 @@ static void ask(struct source *s)
 	struct process_account accounts[8];
 	struct facility facilities[64];
 	struct err e = { 0 };
-	s->want_power = true;
+	s->drains = DRAIN_POWER;
 	if (source_drain(s, NULL, &e) != 0 || source_look(s, NULL, &e) != 0 ||
 		source_glance(s, GLANCE_MEMORY | GLANCE_ENERGY, &e) != 0) {
 		check_safe(e.text);

@@ -194,7 +194,7 @@ static int act(struct source **s, const struct source_options *o, const char *ac
 	if (strcmp(action, "facilities") == 0) {
 		print_facilities(*s);
 	} else if (strcmp(action, "power") == 0) {
-		(*s)->want_power = true;
+		(*s)->drains = DRAIN_POWER;
 	} else if (strcmp(action, "pause") == 0) {
 		pause_for_test();
 	} else if (strcmp(action, "reopen") == 0) {

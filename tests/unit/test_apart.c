@@ -71,7 +71,8 @@ static int toy_drain(struct source *base, const bool *which, struct err *e)
 			continue;
 		maybe_hang(t, "drain", i);
 		t->samples[0] = (struct util_sample){ 1000, 10 };
-		t->samples[1] = (struct util_sample){ 2000, base->want_power ? 30 : 20 };
+		t->samples[1] =
+			(struct util_sample){ 2000, base->drains & DRAIN_POWER ? 30 : 20 };
 		r->samples = t->samples;
 		r->n_samples = 2;
 		r->util_kind = UTIL_RING;
@@ -211,7 +212,7 @@ static void test_calls(void **state)
 	assert_int_equal(s->n_cards, 3);
 	assert_string_equal(s->cards[2].id.uuid, "GPU-2");
 	assert_true(isnan(s->cards[0].energy_mj));
-	s->want_power = true;
+	s->drains = DRAIN_POWER;
 	assert_int_equal(source_drain(s, NULL, &e), 0);
 	assert_int_equal(s->cards[1].n_samples, 2);
 	assert_int_equal(s->cards[1].samples[1].wall_us, 2000);

@@ -445,9 +445,9 @@ static void test_facts_are_joined(void **state)
 	snprintf(b.source.driver_version, VERSION_CAP, "550");
 	snprintf(b.source.hostname, sizeof(b.source.hostname), "lab");
 	struct source *s = open_set();
-	s->want_power = true;
+	s->drains = DRAIN_POWER;
 	assert_int_equal(source_drain(s, NULL, &e), 0);
-	assert_true(a.source.want_power && b.source.want_power);
+	assert_true(a.source.drains == DRAIN_POWER && b.source.drains == DRAIN_POWER);
 	assert_int_equal(s->ring_us, 8000);
 	assert_int_equal(s->sample_period_us, 2000000);
 	assert_int_equal(s->memory_cost_us, 42);

@@ -62,10 +62,10 @@ static const char *no_signals(const struct top_values *v)
 	return v->readonly ? "read only" : NULL;
 }
 
-/* What every frame shows; memory comes with the process lists. */
-#define FRAME_METRICS                                                                          \
-	[METRIC_UTILIZATION_GPU] = 1, [METRIC_POWER_DRAW] = 1, [METRIC_POWER_ENFORCED] = 1,    \
-	[METRIC_TEMPERATURE_GPU] = 1
+/* What every frame shows; memory comes with the process lists, and utilisation with samples. */
+#define FRAME_METRICS [METRIC_POWER_DRAW] = 1, [METRIC_TEMPERATURE_GPU] = 1
+/* What it shows, too, but changes seldom. */
+#define SELDOM_METRICS [METRIC_POWER_ENFORCED] = 1
 /* What only the page of a card shows. */
 #define CARD_METRICS                                                                           \
 	[METRIC_FAN_SPEED] = 1, [METRIC_CLOCK_SM] = 1, [METRIC_CLOCK_MAX_SM] = 1,              \
@@ -77,8 +77,10 @@ static const char *no_signals(const struct top_values *v)
 
 static int run(const struct call *call, struct err *e)
 {
-	static const unsigned char wanted[METRIC_COUNT] = { FRAME_METRICS, CARD_METRICS };
+	static const unsigned char wanted[METRIC_COUNT] = { FRAME_METRICS, SELDOM_METRICS,
+		CARD_METRICS };
 	static const unsigned char of_page[METRIC_COUNT] = { CARD_METRICS };
+	static const unsigned char resting[METRIC_COUNT] = { CARD_METRICS, SELDOM_METRICS };
 	struct top_values *v = call->values;
 	struct filter filter;
 	static struct live_session session; /* a stuck thread may still use its clock */
@@ -99,6 +101,7 @@ static int run(const struct call *call, struct err *e)
 		.filter = &filter,
 		.delay_ms = delay_ms,
 		.card_metrics = of_page,
+		.resting_metrics = resting,
 		.no_signals = no_signals(v),
 		.ascii = v->ascii || !terminal_is_utf8(),
 		.sort = v->sort,

@@ -61,7 +61,7 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 		fresh->drained = fresh->looked = true;
 		return source_scan(s, e);
 	case APART_DRAIN:
-		s->want_power = wire_read_number(in, 0, 1) != 0;
+		s->drains = (unsigned)wire_read_number(in, 0, DRAIN_ALL);
 		fresh->drained_cards = read_flags(v, in);
 		fresh->drained = true;
 		return source_drain(s, fresh->drained_cards, e);
@@ -73,7 +73,7 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 		return source_look(s, fresh->looked_cards, e);
 	case APART_METRICS:
 		fresh->drained = fresh->looked = wire_read_number(in, 0, 1) != 0;
-		s->want_power = wire_read_number(in, 0, 1) != 0;
+		s->drains = (unsigned)wire_read_number(in, 0, DRAIN_ALL);
 		rc = fresh->drained ? source_drain(s, NULL, e) : 0;
 		return rc || !fresh->looked ? rc : source_look(s, NULL, e);
 	default:
@@ -202,7 +202,7 @@ static void serve_call(
 static bool read_request(struct apart_serving *v, struct wire *in, struct err *e)
 {
 	struct round *r = v->round;
-	v->source->want_power = wire_read_number(in, 0, 1) != 0;
+	v->source->drains = (unsigned)wire_read_number(in, 0, DRAIN_ALL);
 	wire_read_form(in, r, &wire_asked);
 	size_t n = (size_t)wire_read_number(in, 0, (int64_t)v->source->n_cards);
 	if (round_reserve(r, v->source->n_cards, e) != 0)

@@ -278,7 +278,7 @@ static int apart_drain(struct source *base, const bool *which, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
 	struct str *out = apart_source_begin(s, APART_DRAIN);
-	wire_write_number(out, base->want_power);
+	wire_write_number(out, base->drains);
 	add_flags(s, out, which);
 	return call(s, e);
 }
@@ -319,7 +319,7 @@ static int apart_expect(struct source *base, const struct metric_request *reques
 	if (n_known == 0 && !refresh)
 		return 0;
 	wire_write_number(apart_source_begin(s, APART_METRICS), refresh);
-	wire_write_number(&s->request, base->want_power);
+	wire_write_number(&s->request, base->drains);
 	wire_write_number(&s->request, (int64_t)n_known);
 	for (size_t i = 0; i < n; i++) {
 		size_t card = find_card(s, requests[i].card);
@@ -517,7 +517,7 @@ int apart_source_round(struct source *base, struct round *r, struct err *e)
 			return rc;
 	}
 	struct str *out = apart_source_begin(s, APART_ROUND);
-	wire_write_number(out, s->base.want_power);
+	wire_write_number(out, s->base.drains);
 	wire_write_form(out, r, &wire_asked);
 	wire_write_number(out, (int64_t)s->n_at);
 	for (size_t i = 0; i < s->n_at; i++) {

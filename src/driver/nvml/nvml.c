@@ -292,9 +292,9 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 				nvml_use_drain(s, i);
 			if (s->cards[i].handle)
 				nvml_account_drain(s, i);
-			if (s->cards[i].handle)
+			if (s->cards[i].handle && !(s->base.drains & DRAIN_BRIEF))
 				nvml_energy_read(s, i);
-			if (s->cards[i].handle && s->base.want_power)
+			if (s->cards[i].handle && s->base.drains & DRAIN_POWER)
 				nvml_energy_read_power(s, i);
 		}
 	for (size_t i = 0; go_on && i < base->n_cards; i++)

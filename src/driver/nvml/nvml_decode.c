@@ -58,14 +58,19 @@ size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int
 	return kept;
 }
 
+static bool is_untouched(const unsigned char *bytes, size_t size)
+{
+	return size == 0 || (bytes[0] == NVML_FILL && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
 size_t nvml_decode_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected)
 {
-	size_t written = size;
-	while (written > 0 && bytes[written - 1] == NVML_FILL)
-		written--;
-	for (size_t stride = NVML_ENTRY_SMALLEST; stride <= NVML_ENTRY_LARGEST; stride += 8)
-		if (written == n * stride)
+	for (size_t stride = NVML_ENTRY_SMALLEST; stride <= NVML_ENTRY_LARGEST; stride += 8) {
+		size_t end = n * stride;
+		if (end && end <= size && bytes[end - 1] != NVML_FILL &&
+			is_untouched(bytes + end, size - end))
 			return stride;
+	}
 	return expected;
 }
 

@@ -199,7 +199,7 @@ void nvml_use_drain(struct nvml_source *s, size_t card)
 		r->n_process_utils = 0;
 		return;
 	}
-	size_t n = use_parts(r, &c->past);
+	size_t n = s->base.drains & DRAIN_BRIEF ? 1 : use_parts(r, &c->past);
 	for (size_t i = 1; i < n; i++)
 		if (!add_part(s, card, use_part_us(r, i, n)))
 			break;
