@@ -2,7 +2,9 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,21 @@ const char *arena_text(struct arena *a, const char *text)
 	size_t size = strlen(text) + 1;
 	char *copy = arena_take(a, size);
 	return copy ? memcpy(copy, text, size) : NULL;
+}
+
+const char *arena_textf(struct arena *a, const char *format, ...)
+{
+	va_list args, again;
+	va_start(args, format);
+	va_copy(again, args);
+	int len = vsnprintf(NULL, 0, format, args);
+	char *text = len >= 0 ? arena_take(a, (size_t)len + 1) : NULL;
+	if (text)
+		vsnprintf(text, (size_t)len + 1, format, again);
+	va_end(again);
+	va_end(args);
+	a->failed |= !text;
+	return text ? text : "";
 }
 
 void arena_finish(struct arena *a)

@@ -17,6 +17,9 @@ void *arena_take(struct arena *a, size_t size);
 
 /* Copies a text; NULL: out of memory, and `failed` is set. */
 const char *arena_text(struct arena *a, const char *text);
+/* The same for a text as printf() makes it; "": out of memory, and `failed` is set. */
+const char *arena_textf(struct arena *a, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Frees all pieces; the arena is empty again. */
 void arena_finish(struct arena *a);

@@ -7,20 +7,16 @@
  * letters are of versions 1.x. GR_ENGINE_ACTIVE counts more finely than GPU_UTIL, and is the
  * only one that MIG instances have. */
 static const struct exporter_metric dcgm[] = {
-	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", EXPORTER_USE, 100, 1 },
-	{ "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", EXPORTER_USE, 100, 1 },
-	{ "DCGM_FI_DEV_GPU_UTIL", EXPORTER_USE, 1, 0 },
-	{ "DCGM_FI_DEV_GPU_UTIL_RATIO", EXPORTER_USE, 1, 0 },
-	{ "dcgm_gpu_utilization", EXPORTER_USE, 1, 0 },
-	{ "DCGM_FI_DEV_FB_USED", EXPORTER_MEMORY, 1 << 20, 0 },
-	{ "dcgm_fb_used", EXPORTER_MEMORY, 1 << 20, 0 },
-	{ "DCGM_FI_PROF_SM_ACTIVE", EXPORTER_SM_ACTIVE, 100, 0 },
-	{ "DCGM_FI_PROF_SM_UTIL_RATIO", EXPORTER_SM_ACTIVE, 100, 0 },
-	{ "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", EXPORTER_ENERGY, 1, 0 },
-	{ "dcgm_total_energy_consumption", EXPORTER_ENERGY, 1, 0 },
-	{ "DCGM_FI_DEV_POWER_USAGE", EXPORTER_POWER, 1, 0 },
-	{ "DCGM_FI_DEV_BOARD_POWER_WATTS", EXPORTER_POWER, 1, 0 },
-	{ "dcgm_power_usage", EXPORTER_POWER, 1, 0 },
+	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE|DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", EXPORTER_USE, 100,
+		1 },
+	{ "DCGM_FI_DEV_GPU_UTIL|DCGM_FI_DEV_GPU_UTIL_RATIO|dcgm_gpu_utilization", EXPORTER_USE,
+		1, 0 },
+	{ "DCGM_FI_DEV_FB_USED|dcgm_fb_used", EXPORTER_MEMORY, 1 << 20, 0 },
+	{ "DCGM_FI_PROF_SM_ACTIVE|DCGM_FI_PROF_SM_UTIL_RATIO", EXPORTER_SM_ACTIVE, 100, 0 },
+	{ "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION|dcgm_total_energy_consumption", EXPORTER_ENERGY,
+		1, 0 },
+	{ "DCGM_FI_DEV_POWER_USAGE|DCGM_FI_DEV_BOARD_POWER_WATTS|dcgm_power_usage",
+		EXPORTER_POWER, 1, 0 },
 	{ 0 },
 };
 
@@ -79,40 +75,42 @@ const struct exporter exporters[EXPORTERS] = {
 
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name)
 {
-	for (const struct exporter_metric *m = x->metrics; m->name; m++)
-		if (strcmp(m->name, name) == 0)
-			return m;
+	size_t len = strlen(name);
+	for (const struct exporter_metric *m = x->metrics; m->names; m++)
+		for (const char *at = m->names; *at; at += strspn(at, "|")) {
+			size_t word = strcspn(at, "|");
+			if (word == len && memcmp(at, name, len) == 0)
+				return m;
+			at += word;
+		}
 	return NULL;
 }
 
 const struct exporter_metric *exporter_first(const struct exporter *x, enum exporter_role role)
 {
 	const struct exporter_metric *m = x->metrics;
-	while (m->name && m->role != role)
+	while (m->names && m->role != role)
 		m++;
-	return m->name ? m : NULL;
+	return m->names ? m : NULL;
 }
 
-const struct exporter_metric *exporter_match(
-	const struct exporter *x, struct str *out, enum exporter_role role, int rank)
+const char *exporter_match(
+	const struct exporter *x, enum exporter_role role, struct arena *texts)
 {
-	const struct exporter_metric *first = NULL;
-	for (const struct exporter_metric *m = x->metrics; m->name; m++) {
-		if (m->role != role || (rank != EXPORTER_ALL_RANKS && rank != m->rank))
-			continue;
-		str_addf(out, "%s%s", first ? "|" : "__name__=~\"", m->name);
-		first = first ? first : m;
-	}
-	if (first)
-		str_add(out, "\"");
-	return first;
+	const char *names = NULL;
+	for (const struct exporter_metric *m = x->metrics; m->names; m++)
+		if (m->role == role)
+			names = names ? arena_textf(texts, "%s|%s", names, m->names) : m->names;
+	return names ? arena_textf(texts, "__name__=~\"%s\"", names) : NULL;
 }
 
-void exporter_add_labels(const struct exporter *x, struct str *out)
+const char *exporter_labels(const struct exporter *x, const char *more, struct arena *texts)
 {
-	for (size_t i = 0; i < EXPORTER_LABELS; i++)
-		for (size_t k = 0; k < EXPORTER_SPELLINGS && x->labels[i][k]; k++)
-			str_addf(out, "%s,", x->labels[i][k]);
+	for (size_t i = EXPORTER_LABELS; i-- > 0;)
+		for (size_t k = EXPORTER_SPELLINGS; k-- > 0;)
+			if (x->labels[i][k])
+				more = arena_textf(texts, "%s,%s", x->labels[i][k], more);
+	return more;
 }
 
 /* Unless it honours labels, a Prometheus adds the exporter's own pod to each series, and calls

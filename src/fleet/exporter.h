@@ -2,7 +2,7 @@
  * the versions that are still in use. A new exporter is a row of the table in exporter.c. */
 #pragma once
 
-#include "base/str.h"
+#include "base/arena.h"
 #include "fleet/engine_answer.h"
 
 enum exporter_role {
@@ -33,11 +33,13 @@ enum exporter_label {
 };
 enum { EXPORTER_SPELLINGS = 4 };
 
+/* Metrics that mean the same, as versions of an exporter call them. */
 struct exporter_metric {
-	const char *name; /* NULL: the end of a list */
+	const char *names; /* "a|b"; NULL: the end of a list */
 	enum exporter_role role;
 	double scale; /* to the unit of its role */
-	int rank;     /* of two that a card has at a moment, the higher one counts */
+	int rank;     /* of two that a card has at a moment, the higher one counts; higher ones
+			 first */
 };
 
 struct exporter {
@@ -55,13 +57,11 @@ extern const struct exporter exporters[EXPORTERS];
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name);
 /* The first one with that role; NULL: there is none. */
 const struct exporter_metric *exporter_first(const struct exporter *x, enum exporter_role role);
-/* Appends a matcher of all metrics with that role and rank: `__name__=~"a|b"`. Returns the
- * first of them; NULL: there are none. */
-enum { EXPORTER_ALL_RANKS = -1, EXPORTER_RANKS = 2 };
-const struct exporter_metric *exporter_match(
-	const struct exporter *x, struct str *out, enum exporter_role role, int rank);
-/* Appends all spellings of all labels, each followed by a comma. */
-void exporter_add_labels(const struct exporter *x, struct str *out);
+/* A matcher of all metrics with that role: `__name__=~"a|b"`. NULL: there are none. */
+const char *exporter_match(
+	const struct exporter *x, enum exporter_role role, struct arena *texts);
+/* All spellings of all labels, and more labels, with commas. */
+const char *exporter_labels(const struct exporter *x, const char *more, struct arena *texts);
 /* The value of a label; "": it has none. */
 const char *exporter_label(
 	const struct exporter *x, const struct labels *l, enum exporter_label label);

@@ -86,10 +86,11 @@ int fleet_probe(struct fleet *f, struct err *e)
 	return rc;
 }
 
-void fleet_select(const struct fleet *f, struct str *out, const char *family, const char *extra)
+const char *fleet_select(struct batch *b, const char *family, const char *extra)
 {
-	str_addf(out, "%s{%s%s%s%s}", family, f->narrow ? f->narrow : "", f->matchers,
-		*f->matchers && *extra ? "," : "", extra);
+	const struct fleet *f = b->fleet;
+	return arena_textf(&b->texts, "%s{%s%s%s%s}", family, f->narrow ? f->narrow : "",
+		f->matchers, *f->matchers && *extra ? "," : "", extra);
 }
 
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP])
@@ -124,15 +125,18 @@ int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e)
 		HOSTS_MAX, f->by);
 }
 
-void fleet_quote(struct str *out, const char *text)
+const char *fleet_quote(struct batch *b, const char *text)
 {
-	str_add(out, "\"");
+	struct str out = { 0 };
 	for (const char *at = text; *at; at++) {
 		if (*at == '\\' || *at == '"')
-			str_add(out, "\\");
-		str_add_bytes(out, at, 1);
+			str_add(&out, "\\");
+		str_add_bytes(&out, at, 1);
 	}
-	str_add(out, "\"");
+	const char *quoted = arena_textf(&b->texts, "\"%s\"", str_text(&out));
+	b->texts.failed |= out.failed;
+	str_finish(&out);
+	return quoted;
 }
 
 /* Appends a text as a part of a regular expression within a string of PromQL. */
@@ -183,30 +187,33 @@ bool fleet_match_more(struct str *out, const char *label, const char *value)
 	return out->len < MATCHER_MAX;
 }
 
-bool fleet_match_hosts(
-	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at)
+const char *fleet_match_hosts(struct batch *b, const char *const *keys, size_t n, size_t *at)
 {
-	bool room = *at < n;
+	const struct fleet *f = b->fleet;
+	struct str out = { 0 };
+	bool room = true;
 	while (*at < n && room) {
 		const char *key = keys[(*at)++], *last = strrchr(key, '/');
-		room = fleet_match_more(out, f->labels[f->n_labels - 1],
+		room = fleet_match_more(&out, f->labels[f->n_labels - 1],
 			last && f->n_labels > 1 ? last + 1 : key);
 	}
-	str_add(out, out->len ? "\"" : "");
-	return out->len && !out->failed;
+	const char *matcher = arena_textf(&b->texts, "%s\"", str_text(&out));
+	b->texts.failed |= out.failed;
+	str_finish(&out);
+	return matcher;
 }
 
-struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,
+struct client_request *fleet_query(struct batch *b, const char *query, double time_s,
 	engine_answer_take *take, void *context)
 {
-	if (b->failed || query->failed || !array_one_more(&b->items, b->n)) {
-		b->failed = true;
+	if (b->texts.failed || !array_one_more(&b->items, b->n)) {
+		b->texts.failed = true;
 		return NULL;
 	}
 	struct client_request *r = &b->items[b->n++];
 	*r = (struct client_request){ .path = "query",
 		.answer = { .take = take, .context = context } };
-	client_request_param(r, "query", str_text(query));
+	client_request_param(r, "query", query);
 	client_request_number(r, "time", time_s);
 	client_request_number(r, "timeout", (double)b->fleet->timeout_ms / 1000);
 	return r;
@@ -214,7 +221,8 @@ struct client_request *fleet_query(struct batch *b, const struct str *query, dou
 
 int fleet_run(struct batch *b, struct err *e)
 {
-	int rc = b->failed ? err_memory(e) : client_run(b->fleet->client, b->items, b->n, e);
+	int rc = b->texts.failed ? err_memory(e)
+				 : client_run(b->fleet->client, b->items, b->n, e);
 	fleet_finish_batch(b);
 	return rc;
 }
@@ -224,5 +232,6 @@ void fleet_finish_batch(struct batch *b)
 	for (size_t i = 0; i < b->n; i++)
 		client_request_finish(&b->items[i]);
 	free(b->items);
+	arena_finish(&b->texts);
 	*b = (struct batch){ .fleet = b->fleet };
 }

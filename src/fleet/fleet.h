@@ -2,6 +2,7 @@
  * for its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
 #pragma once
 
+#include "base/arena.h"
 #include "fleet/client.h"
 
 /* The families of metrics that are read. */
@@ -46,9 +47,6 @@ int fleet_probe(struct fleet *f, struct err *e);
  * the fleet, with or without a port. No hosts: to none. */
 int fleet_narrow(struct fleet *f, const char *const *labels, const struct text_list *hosts,
 	struct err *e);
-/* Appends "family{matchers,extra}". */
-void fleet_select(
-	const struct fleet *f, struct str *out, const char *family, const char *extra);
 /* The name of a host: the values of its labels, separated by slashes, safe for a terminal.
  * False: the series has none of the labels. */
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
@@ -57,25 +55,26 @@ int fleet_no_host(const struct fleet *f, struct err *e);
 /* ERR_WORLD: there are too many hosts. An endless answer must not fill memory. */
 int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e);
 
-/* Appends a text as a string of PromQL. */
-void fleet_quote(struct str *out, const char *text);
-/* Writes a matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` on as
- * fit into a query; moves *at after them. False: there are no more. */
-bool fleet_match_hosts(
-	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at);
 /* Adds a value to a matcher of one label; the caller begins with an empty one, and closes it
  * with a quotation mark. False: the query would become too long. */
 bool fleet_match_more(struct str *out, const char *label, const char *value);
 
-/* Requests that are sent together. */
+/* Requests that are sent together, and the texts of which queries are made. */
 struct batch {
 	struct fleet *fleet;
 	struct client_request *items;
 	size_t n;
-	bool failed; /* out of memory */
+	struct arena texts; /* it fails when memory runs out, and fleet_run() says so */
 };
-/* Adds an instant query. */
-struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,
+/* The text "family{matchers,extra}". */
+const char *fleet_select(struct batch *b, const char *family, const char *extra);
+/* A text as a string of PromQL. */
+const char *fleet_quote(struct batch *b, const char *text);
+/* A matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` < n on as fit into
+ * a query; moves *at after them. */
+const char *fleet_match_hosts(struct batch *b, const char *const *keys, size_t n, size_t *at);
+/* Adds an instant query. NULL: out of memory. */
+struct client_request *fleet_query(struct batch *b, const char *query, double time_s,
 	engine_answer_take *take, void *context);
 /* Sends all, and empties the batch. */
 int fleet_run(struct batch *b, struct err *e);

@@ -34,23 +34,20 @@ static int ask_some(
 	struct probe *p, const struct probe_query *q, size_t first, size_t end, struct err *e)
 {
 	struct batch b = { .fleet = p->f };
-	struct str query = { 0 }, match = { 0 };
-	bool some = !q->x || exporter_match(q->x, &match, q->role, EXPORTER_ALL_RANKS);
-	str_addf(&match, "%s%s", match.len && q->matchers ? "," : "",
-		q->matchers ? q->matchers : "");
-	str_add(&query, q->before);
-	fleet_select(p->f, &query, "", str_text(&match));
-	str_addf(&query, "[%llds]%s", (long long)p->range_s, q->after);
-	query.failed |= match.failed;
+	const char *names = q->x ? exporter_match(q->x, q->role, &b.texts) : "";
+	const char *query = arena_textf(&b.texts, "%s%s[%llds]%s", q->before,
+		fleet_select(&b, "",
+			arena_textf(&b.texts, "%s%s%s", names ? names : "",
+				q->x && q->matchers ? "," : "",
+				q->matchers ? q->matchers : "")),
+		(long long)p->range_s, q->after);
 	for (size_t i = end; i-- > first;) {
 		p->found[i] = (struct probe_number){ .f = p->f };
-		if (some)
-			fleet_query(&b, &query, probe_time(p, i),
+		if (names)
+			fleet_query(&b, query, probe_time(p, i),
 				q->take ? q->take : take_number,
 				q->take ? q->context : &p->found[i]);
 	}
-	str_finish(&query);
-	str_finish(&match);
 	return fleet_run(&b, e);
 }
 

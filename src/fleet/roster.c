@@ -232,15 +232,13 @@ int roster_read(
 	client_bound(f->client, ANSWER_MAX_BYTES);
 	int rc = fleet_probe(f, e);
 	for (enum fact fact = 0; fact < FACTS; fact++) {
-		struct str query = { 0 };
+		const char *query =
+			arena_textf(&b.texts, "max by (%s%s) (last_over_time(%s[%llds]))",
+				f->by, fact == FACT_VERSION ? ",version" : "",
+				fleet_select(&b, families[fact], ""),
+				(long long)(fact == FACT_SCRAPED ? SCRAPED_S : back_ms / 1000));
 		asking[fact] = (struct asking){ r, f, fact, NULL };
-		str_addf(&query, "max by (%s%s) (last_over_time(", f->by,
-			fact == FACT_VERSION ? ",version" : "");
-		fleet_select(f, &query, families[fact], "");
-		str_addf(&query, "[%llds]))",
-			(long long)(fact == FACT_SCRAPED ? SCRAPED_S : back_ms / 1000));
-		fleet_query(&b, &query, (double)now_ms / 1000, take_fact, &asking[fact]);
-		str_finish(&query);
+		fleet_query(&b, query, (double)now_ms / 1000, take_fact, &asking[fact]);
 	}
 	if (rc == 0)
 		rc = fleet_run(&b, e);
@@ -356,15 +354,13 @@ static int ask_versions(
 	struct batch b = { .fleet = f };
 	struct asking asking[EXPORTERS];
 	for (size_t i = 0; i < EXPORTERS; i++) {
-		struct str query = { 0 };
 		asking[i] = (struct asking){ r, f, FACT_VERSION, &exporters[i] };
 		if (!exporters[i].build || !strstr(samples->fleet.samplers, exporters[i].name))
 			continue;
-		str_addf(&query, "max by (%s,version) (last_over_time(", f->by);
-		fleet_select(f, &query, exporters[i].build, "");
-		str_addf(&query, "[%ds]))", SCRAPED_S);
-		fleet_query(&b, &query, (double)r->now_ms / 1000, take_version, &asking[i]);
-		str_finish(&query);
+		const char *query =
+			arena_textf(&b.texts, "max by (%s,version) (last_over_time(%s[%ds]))",
+				f->by, fleet_select(&b, exporters[i].build, ""), SCRAPED_S);
+		fleet_query(&b, query, (double)r->now_ms / 1000, take_version, &asking[i]);
 	}
 	return fleet_run(&b, e);
 }

@@ -75,6 +75,8 @@ struct sampled {
 	const struct audit_question *q;
 	struct audit *a;
 	const struct exporter *x;
+	const char
+		*by; /* labels that tell series apart: the exporter's, and those of the fleet */
 	struct rules rules;
 	struct names hosts, card_names, models, holder_names, series_names;
 	struct sampled_card *cards;

@@ -31,16 +31,16 @@ static int find_steps(struct sampled *s, const struct probe *window, struct err 
 	int rc = 0;
 	p.range_s = SAMPLED_COUNTED_S;
 	for (enum exporter_role role = EXPORTER_MEMORY;; role = EXPORTER_USE) {
-		struct str before = { 0 };
-		str_add(&before, "max by (");
-		for (size_t k = 0; k < EXPORTER_SPELLINGS && s->x->labels[EXPORTER_HOST][k];
-			k++)
-			str_addf(&before, "%s,", s->x->labels[EXPORTER_HOST][k]);
-		str_addf(&before, "%s) (count_over_time(", s->f->by);
-		const struct probe_query q = { str_text(&before), "))", s->x, role, NULL,
-			take_scrapes, s };
-		rc = before.failed ? err_memory(e) : probe_ask(&p, &q, e);
-		str_finish(&before);
+		const char *by = s->f->by;
+		for (size_t k = EXPORTER_SPELLINGS; k-- > 0;)
+			if (s->x->labels[EXPORTER_HOST][k])
+				by = arena_textf(
+					&s->texts, "%s,%s", s->x->labels[EXPORTER_HOST][k], by);
+		const char *before =
+			arena_textf(&s->texts, "max by (%s) (count_over_time(", by);
+		const struct probe_query q = { before, "))", s->x, role, NULL, take_scrapes,
+			s };
+		rc = s->texts.failed ? err_memory(e) : probe_ask(&p, &q, e);
 		if (rc || s->n_scrapes || role == EXPORTER_USE)
 			break;
 	}
@@ -64,17 +64,14 @@ static int find_steps(struct sampled *s, const struct probe *window, struct err 
 /* Adds the query for all samples with a role. */
 static void ask_raw(struct sampled *s, struct batch *b, enum exporter_role role)
 {
-	struct str query = { 0 }, match = { 0 };
 	double slack_s = (double)sampled_limit(s->longest_ms) / 1000;
 	double to_s = (double)s->a->until_ms / 1000, from_s = (double)s->a->since_ms / 1000;
-	if (exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS)) {
-		fleet_select(s->f, &query, "", str_text(&match));
-		str_addf(&query, "[%llds]", (long long)ceil(to_s - from_s + 2 * slack_s));
-		fleet_query(b, &query, to_s + slack_s, sampled_take, s);
-	}
-	b->failed |= match.failed;
-	str_finish(&query);
-	str_finish(&match);
+	const char *names = exporter_match(s->x, role, &b->texts);
+	if (names)
+		fleet_query(b,
+			arena_textf(&b->texts, "%s[%llds]", fleet_select(b, "", names),
+				(long long)ceil(to_s - from_s + 2 * slack_s)),
+			to_s + slack_s, sampled_take, s);
 }
 
 /* Takes what the labels of a series say, and no sample. */
@@ -119,23 +116,19 @@ static int take_odd(void *context, const struct sample *sample, struct err *e)
 static int find_odd(struct sampled *s, struct probe *p, struct err *e)
 {
 	static const enum exporter_role roles[] = { EXPORTER_USE, EXPORTER_MEMORY };
+	struct batch texts = { .fleet = s->f };
 	int rc = 0;
 	for (int i = 0; i < 2 && rc == 0; i++) {
-		struct str other = { 0 }, before = { 0 }, after = { 0 };
-		exporter_match(s->x, &other, roles[!i], EXPORTER_ALL_RANKS);
-		str_add(&before, "max by (");
-		exporter_add_labels(s->x, &before);
-		str_addf(&before, "%s) (last_over_time(", s->f->by);
-		str_addf(&after, ")) unless %s", str_text(&before));
-		fleet_select(s->f, &after, "", str_text(&other));
-		str_addf(&after, "[%llds]))", (long long)p->range_s);
-		const struct probe_query q = { str_text(&before), str_text(&after), s->x,
-			roles[i], NULL, take_odd, s };
-		rc = before.failed || after.failed ? err_memory(e) : probe_ask(p, &q, e);
-		str_finish(&other);
-		str_finish(&before);
-		str_finish(&after);
+		const char *other = exporter_match(s->x, roles[!i], &texts.texts);
+		const char *before =
+			arena_textf(&texts.texts, "max by (%s) (last_over_time(", s->by);
+		const char *after = arena_textf(&texts.texts, ")) unless %s%s[%llds]))", before,
+			fleet_select(&texts, "", other ? other : ""), (long long)p->range_s);
+		const struct probe_query q = { before, after, s->x, roles[i], NULL, take_odd,
+			s };
+		rc = texts.texts.failed ? err_memory(e) : probe_ask(p, &q, e);
 	}
+	fleet_finish_batch(&texts);
 	return rc;
 }
 
@@ -244,48 +237,34 @@ static int take_replica(void *context, const struct sample *sample, struct err *
 static int find_replicas(struct copies *c, struct probe *p, struct err *e)
 {
 	struct sampled *s = c->s;
-	struct str count = { 0 }, rest = { 0 };
-	str_addf(&count, "count by (%s) (last_over_time(", c->label);
-	const struct probe_query q = { str_text(&count), "))", s->x, EXPORTER_MEMORY, NULL,
-		take_replica, c };
-	int rc = count.failed ? err_memory(e) : probe_ask(p, &q, e);
+	const char *rest = "";
+	const struct probe_query q = { arena_textf(&s->texts, "count by (%s) (last_over_time(",
+					       c->label),
+		"))", s->x, EXPORTER_MEMORY, NULL, take_replica, c };
+	int rc = s->texts.failed ? err_memory(e) : probe_ask(p, &q, e);
 	for (size_t i = 0; i < s->n_copies && rc == 0; i++) {
-		const char *value = s->copies[i];
-		struct str own = { 0 };
-		str_addf(&own, ",%s=\"%s\"", c->label, value);
-		str_addf(&rest, ",%s!=\"%s\"", c->label, value);
-		s->copies[i] = arena_text(&s->texts, str_text(&own));
-		rc = own.failed || !s->copies[i] ? err_memory(e) : 0;
-		str_finish(&own);
+		rest = arena_textf(&s->texts, "%s,%s!=\"%s\"", rest, c->label, s->copies[i]);
+		s->copies[i] = arena_textf(&s->texts, ",%s=\"%s\"", c->label, s->copies[i]);
 	}
-	if (rc == 0 && s->n_copies) {
-		s->copies[s->n_copies] = arena_text(&s->texts, str_text(&rest));
-		rc = rest.failed || !s->copies[s->n_copies++] ? err_memory(e) : 0;
-	}
-	str_finish(&count);
-	str_finish(&rest);
-	return rc;
+	if (rc == 0 && s->n_copies)
+		s->copies[s->n_copies++] = rest;
+	return rc || !s->texts.failed ? rc : err_memory(e);
 }
 
 /* Finds out how replicas can be told apart: from a few cards with several series. */
 static int find_copies(struct sampled *s, struct probe *p, struct err *e)
 {
-	struct copies c = { .s = s };
-	struct str labels = { 0 }, known = { 0 }, after = { 0 }, match = { 0 };
+	struct batch texts = { .fleet = s->f };
+	struct copies c = { .s = s, .known = arena_textf(&texts.texts, ",%s,", s->by) };
+	const char *names = exporter_match(s->x, EXPORTER_MEMORY, &texts.texts);
 	size_t most = 0;
-	exporter_add_labels(s->x, &labels);
-	str_add(&labels, s->f->by);
-	str_addf(&known, ",%s,", str_text(&labels));
-	c.known = str_text(&known);
-	str_addf(&after, ") and on (%s) topk(%d, count by (%s) (last_over_time(",
-		str_text(&labels), COPY_CARDS, str_text(&labels));
-	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
-	fleet_select(s->f, &after, "", str_text(&match));
-	str_addf(&after, "[%llds])) > 1)", (long long)p->range_s);
-	const struct probe_query q = { "last_over_time(", str_text(&after), s->x,
-		EXPORTER_MEMORY, NULL, take_copy, &c };
-	int rc = known.failed || after.failed || match.failed ? err_memory(e)
-							      : probe_ask(p, &q, e);
+	const char *after = arena_textf(&texts.texts,
+		") and on (%s) topk(%d, count by (%s) (last_over_time(%s[%llds])) > 1)", s->by,
+		COPY_CARDS, s->by, fleet_select(&texts, "", names ? names : ""),
+		(long long)p->range_s);
+	const struct probe_query q = { "last_over_time(", after, s->x, EXPORTER_MEMORY, NULL,
+		take_copy, &c };
+	int rc = texts.texts.failed ? err_memory(e) : probe_ask(p, &q, e);
 	for (size_t i = 0; i < c.n_labels; i++)
 		if (c.labels[i].votes > most) {
 			most = c.labels[i].votes;
@@ -295,10 +274,7 @@ static int find_copies(struct sampled *s, struct probe *p, struct err *e)
 		rc = find_replicas(&c, p, e);
 	for (size_t i = 0; i < c.n; i++)
 		str_finish(&c.first[i].text);
-	str_finish(&labels);
-	str_finish(&known);
-	str_finish(&after);
-	str_finish(&match);
+	fleet_finish_batch(&texts);
 	return rc;
 }
 
@@ -352,6 +328,7 @@ int sampled_ask_run(
 	int rc = check_known(s, &p, &known, e);
 	if (rc || known)
 		return rc;
+	s->by = exporter_labels(x, s->f->by, &s->texts);
 	s->rules.count_graphics = true; /* used memory is of all processes */
 	s->a->rules = s->rules;
 	s->a->since_ms = llround(1000 * p.from_s);

@@ -83,34 +83,27 @@ struct wanted {
 
 /* Appends them: the largest of copies. Of two ranks, the higher one counts; of replicas, the
  * first one that has a value: the largest would be too large too often. */
-static void add_values(const struct sampled *s, struct str *out, struct wanted w)
+static void add_values(
+	struct batch *b, const struct sampled *s, struct str *out, struct wanted w)
 {
 	const char * or = "";
 	str_add(out, "(");
-	for (int rank = EXPORTER_RANKS - 1; rank >= 0; rank--)
-		for (size_t i = 0; i == 0 || i < s->n_copies; i++) {
-			struct str match = { 0 };
-			const struct exporter_metric *m =
-				exporter_match(s->x, &match, w.role, rank);
-			if (m) {
-				str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
-				str_add(&match, s->n_copies ? s->copies[i] : "");
-				str_addf(out, "%smax by (", or);
-				exporter_add_labels(s->x, out);
-				str_addf(out, "%s) (%s(", s->f->by, w.over);
-				fleet_select(s->f, out, "", str_text(&match));
-				str_addf(out, "[%lldms])) * %.17g <= %g", (long long)w.range_ms,
-					m->scale, exporter_most[w.role]);
-				or = " or ";
-			}
-			out->failed |= match.failed;
-			str_finish(&match);
+	for (const struct exporter_metric *m = s->x->metrics; m->names; m++)
+		for (size_t i = 0; m->role == w.role && (i == 0 || i < s->n_copies); i++) {
+			const char *match = arena_textf(&b->texts, "__name__=~\"%s\"%s%s%s",
+				m->names, *w.matchers ? "," : "", w.matchers,
+				s->n_copies ? s->copies[i] : "");
+			str_addf(out, "%smax by (%s) (%s(%s[%lldms])) * %.17g <= %g", or, s->by,
+				w.over, fleet_select(b, "", match), (long long)w.range_ms,
+				m->scale, exporter_most[w.role]);
+			or = " or ";
 		}
 	str_add(out, ")");
 }
 
 /* Adds the labels for whose a card is, from the values of metrics. */
-static void add_numbers(const struct sampled *s, struct str *out, struct wanted w)
+static void add_numbers(
+	struct batch *b, const struct sampled *s, struct str *out, struct wanted w)
 {
 	static const struct {
 		enum exporter_role role;
@@ -124,43 +117,43 @@ static void add_numbers(const struct sampled *s, struct str *out, struct wanted 
 			" * on (%s,%s,%s) group_left (%s) count_values without () (\"%s\", ",
 			s->x->labels[EXPORTER_CARD][0], s->x->labels[EXPORTER_INSTANCE][0],
 			s->f->by, label, label);
-		add_values(s, out, w);
+		add_values(b, s, out, w);
 		str_add(out, ")");
 	}
 }
 
 /* Writes the query that judges the samples of `length_ms` of a group. A sample counts until
  * the next one must be there. */
-static void write_query(
-	const struct sampled *s, struct str *out, const struct group *g, int64_t length_ms)
+static const char *write_query(struct batch *b, const struct group *g, int64_t length_ms)
 {
+	const struct sampled *s = g->s;
 	struct wanted w = { EXPORTER_USE, "last_over_time", g->matchers, g->step_ms * 3 / 2 };
-	struct str use = { 0 }, memory = { 0 };
-	add_values(s, &use, w);
+	struct str use = { 0 }, memory = { 0 }, numbers = { 0 };
+	add_values(b, s, &use, w);
 	w.role = EXPORTER_MEMORY;
-	add_values(s, &memory, w);
+	add_values(b, s, &memory, w);
+	if (s->has_numbers)
+		add_numbers(b, s, &numbers, w);
 	const char *of_use = str_text(&use), *of_memory = str_text(&memory);
 	double least = s->rules.active_util_pct;
 	double most = (double)s->rules.held_mem_bytes + g->floor_bytes;
-	str_add(out, "sum_over_time((");
-	if (is_odd(g->metric))
-		str_addf(out,
-			"(((%s > bool %.17g) + %d) unless %s or ((%s >= %.17g) * "
-			"0 + "
-			"%lld) unless %s)",
-			of_memory, most, MEMORY_WEIGHT, of_use, of_use, least,
-			(long long)MEMORY_WEIGHT * USE_WEIGHT, of_memory);
-	else
-		str_addf(out,
-			"(((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + "
-			"%d))",
-			of_use, least, USE_WEIGHT, of_memory, most, MEMORY_WEIGHT);
-	if (s->has_numbers)
-		add_numbers(s, out, w);
-	str_addf(out, ")[%lldms:%lldms])", (long long)length_ms, (long long)g->step_ms);
-	out->failed |= use.failed || memory.failed;
+	const char *judged =
+		is_odd(g->metric)
+			? arena_textf(&b->texts,
+				  "(((%s > bool %.17g) + %d) unless %s or "
+				  "((%s >= %.17g) * 0 + %lld) unless %s)",
+				  of_memory, most, MEMORY_WEIGHT, of_use, of_use, least,
+				  (long long)MEMORY_WEIGHT * USE_WEIGHT, of_memory)
+			: arena_textf(&b->texts,
+				  "(((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + %d))",
+				  of_use, least, USE_WEIGHT, of_memory, most, MEMORY_WEIGHT);
+	const char *query = arena_textf(&b->texts, "sum_over_time((%s%s)[%lldms:%lldms])",
+		judged, str_text(&numbers), (long long)length_ms, (long long)g->step_ms);
+	b->texts.failed |= use.failed || memory.failed || numbers.failed;
 	str_finish(&use);
 	str_finish(&memory);
+	str_finish(&numbers);
+	return query;
 }
 
 static int take_value(void *context, const struct sample *sample, struct err *e)
@@ -185,8 +178,7 @@ struct span {
 };
 
 /* Adds a query at the ends of the stretches. */
-static void ask_span(
-	struct batch *b, const struct str *query, struct span span, struct group *g)
+static void ask_span(struct batch *b, const char *query, struct span span, struct group *g)
 {
 	struct client_request *r =
 		fleet_query(b, query, (double)span.last_ms / 1000, take_value, g);
@@ -207,9 +199,10 @@ static void ask_values(struct batch *b, struct span span, struct group *g)
 		counts ? g->step_ms * 3 / 2 : span.length_ms };
 	if (counts && span.length_ms != HOUR_MS)
 		return;
-	add_values(g->s, &query, w);
+	add_values(b, g->s, &query, w);
 	span.first_ms -= counts ? HOUR_MS : 0;
-	ask_span(b, &query, span, g);
+	ask_span(b, str_text(&query), span, g);
+	b->texts.failed |= query.failed;
 	str_finish(&query);
 }
 
@@ -532,12 +525,9 @@ static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct
 			int64_t most_ms = until_ms / HOUR_MS * HOUR_MS;
 			span.last_ms = clock_earlier(full_ms + (each - 1) * HOUR_MS, most_ms);
 		}
-		for (size_t i = 0; i < a->n; i++) {
-			struct str query = { 0 };
-			write_query(s, &query, &a->groups[i], span.length_ms);
-			ask_span(&b, &query, span, &a->groups[i]);
-			str_finish(&query);
-		}
+		for (size_t i = 0; i < a->n; i++)
+			ask_span(&b, write_query(&b, &a->groups[i], span.length_ms), span,
+				&a->groups[i]);
 		for (size_t i = 0; i < VALUES; i++)
 			if (a->values[i].metric)
 				ask_values(&b, span, &a->values[i]);
@@ -558,30 +548,28 @@ static int find_values(struct sampled *s, struct asking *a, struct probe *p, str
 	return rc;
 }
 
-static int add_group(struct asking *a, struct group new, struct err *e)
+static int add_group(struct asking *a, struct group *group, struct err *e)
 {
-	new.matchers = arena_text(&new.s->texts, new.matchers);
-	if (!new.matchers || !array_one_more(&a->groups, a->n))
+	if (group->s->texts.failed || !array_one_more(&a->groups, a->n))
 		return err_memory(e);
-	a->groups[a->n++] = new;
+	a->groups[a->n++] = *group;
+	group->n_cards = 0;
 	return 0;
 }
 
-/* Adds a group of the cards that were collected. */
-static int close_group(
-	struct asking *a, struct str *matchers, struct group *group, struct err *e)
+/* Adds a group of the cards that a matcher lists, which is then empty. */
+static int add_listed(struct asking *a, struct str *matcher, struct group *group, struct err *e)
 {
-	str_add(matchers, "\"");
-	group->matchers = str_text(matchers);
-	int rc = matchers->failed ? err_memory(e) : add_group(a, *group, e);
-	str_clear(matchers);
-	group->n_cards = 0;
-	return rc;
+	struct arena *texts = &group->s->texts;
+	group->matchers = arena_textf(texts, "%s\"", str_text(matcher));
+	texts->failed |= matcher->failed;
+	str_clear(matcher);
+	return add_group(a, group, e);
 }
 
 /* Cards by the last character of their UUID; those with another one are [0]. */
 struct endings {
-	double counts[128];
+	double counts[129];
 };
 
 static int take_ending(void *context, const struct sample *sample, struct err *e)
@@ -598,15 +586,12 @@ static int count_endings(struct sampled *s, struct endings *to, struct err *e)
 {
 	const char *label = s->x->labels[EXPORTER_CARD][0];
 	struct batch b = { .fleet = s->f };
-	struct str query = { 0 }, match = { 0 };
-	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
-	str_addf(
-		&query, "count by (ending) (label_replace(max by (%s) (last_over_time(", label);
-	fleet_select(s->f, &query, "", str_text(&match));
-	str_addf(&query, "[1h])), \"ending\", \"$1\", \"%s\", \".*(.)\"))", label);
-	fleet_query(&b, &query, (double)s->a->until_ms / 1000, take_ending, to);
-	str_finish(&query);
-	str_finish(&match);
+	const char *names = exporter_match(s->x, EXPORTER_MEMORY, &b.texts);
+	const char *query = arena_textf(&b.texts,
+		"count by (ending) (label_replace(max by (%s) (last_over_time(%s[1h])), "
+		"\"ending\", \"$1\", \"%s\", \".*(.)\"))",
+		label, fleet_select(&b, "", names ? names : ""), label);
+	fleet_query(&b, query, (double)s->a->until_ms / 1000, take_ending, to);
 	return fleet_run(&b, e);
 }
 
@@ -617,36 +602,27 @@ static int split(struct sampled *s, struct asking *a, struct group group, struct
 	const char *label = s->x->labels[EXPORTER_CARD][0];
 	double most = MOST_VALUES / (HOURS_MAX * values_per_hour(&group));
 	struct endings endings = { { 0 } };
-	struct str taken = { 0 }, matchers = { 0 }, rest = { 0 };
+	char taken[129] = "";
+	size_t n = 0, first = 0; /* in `taken`: its end, and where the group begins */
 	int rc = s->n_at_once > most ? count_endings(s, &endings, e) : 0;
-	for (int c = 1; c < 128 && rc == 0; c++) {
+	endings.counts[128] = INFINITY; /* ends the last group */
+	for (int c = 1; c <= 128 && rc == 0; c++) {
 		if (endings.counts[c] <= 0)
 			continue;
-		if (matchers.len && group.n_cards + endings.counts[c] > most) {
-			str_add(&matchers, "]");
-			rc = close_group(a, &matchers, &group, e);
+		if (n > first && group.n_cards + endings.counts[c] > most) {
+			group.matchers =
+				arena_textf(&s->texts, "%s=~\".*[%s]\"", label, taken + first);
+			rc = add_group(a, &group, e);
+			first = n;
 		}
-		str_addf(&taken, "%c", c);
-		if (!matchers.len)
-			str_addf(&matchers, "%s=~\".*[", label);
-		str_addf(&matchers, "%c", c);
+		if (c < 128)
+			taken[n++] = (char)c;
 		group.n_cards += endings.counts[c];
 	}
-	if (rc == 0 && matchers.len) {
-		str_add(&matchers, "]");
-		rc = close_group(a, &matchers, &group, e);
-	}
 	/* The others, and those that were not there at that moment; or all. */
-	group.n_cards = taken.len ? endings.counts[0] : s->n_at_once;
-	if (taken.len)
-		str_addf(&rest, "%s!~\".*[%s]\"", label, str_text(&taken));
-	group.matchers = str_text(&rest);
-	if (rc == 0)
-		rc = rest.failed ? err_memory(e) : add_group(a, group, e);
-	str_finish(&taken);
-	str_finish(&matchers);
-	str_finish(&rest);
-	return rc;
+	group.n_cards = n ? endings.counts[0] : s->n_at_once;
+	group.matchers = n ? arena_textf(&s->texts, "%s!~\".*[%s]\"", label, taken) : "";
+	return rc ? rc : add_group(a, &group, e);
 }
 
 /* Whether a card must be asked for by name: it is odd, or not in the main group. */
@@ -661,7 +637,7 @@ static bool needs_name(struct sampled *s, const struct sampled_card *card, bool 
 static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err *e)
 {
 	const size_t most_text = 2200 / (s->n_copies + 1); /* six times in a query */
-	struct str matchers = { 0 };
+	struct str matcher = { 0 };
 	bool *done = calloc(s->n_cards + 1, sizeof(*done));
 	int rc = done ? 0 : err_memory(e);
 	for (size_t i = 0; i < s->n_cards && rc == 0; i++) {
@@ -677,16 +653,15 @@ static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err 
 				continue;
 			done[k] = true;
 			group.n_cards++;
-			fleet_match_more(
-				&matchers, s->x->labels[EXPORTER_CARD][0], card->label);
-			if (matchers.len > most_text)
-				rc = close_group(a, &matchers, &group, e);
+			fleet_match_more(&matcher, s->x->labels[EXPORTER_CARD][0], card->label);
+			if (matcher.len > most_text)
+				rc = add_listed(a, &matcher, &group, e);
 		}
-		if (matchers.len && rc == 0)
-			rc = close_group(a, &matchers, &group, e);
+		if (matcher.len && rc == 0)
+			rc = add_listed(a, &matcher, &group, e);
 	}
 	free(done);
-	str_finish(&matchers);
+	str_finish(&matcher);
 	return rc;
 }
 

@@ -120,25 +120,23 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 	const char *family, struct survey_take take)
 {
 	struct survey_take *context = arena_take(&s->arena, sizeof(*context));
-	struct str query = { 0 };
 	bool after = strcmp(q->over, "min_over_time") == 0;
 	const char *by = take.to == &s->cards || take.to == &s->energy ? ",gpu,uuid,state"
 			 : !take.to				       ? ""
 			 : take.state >= 0			       ? ",identity"
 								       : ",identity,state";
+	const char *query = arena_textf(&b->texts, "%s(%s[%llds])", q->over,
+		fleet_select(b, family, q->extra), (long long)ceil(q->range_s));
 	/* With replicas: takes the newest value before an edge, the oldest after it. Without
 	 * replicas, grouping would only cost time. */
 	if (s->has_twins)
-		str_addf(&query, "%s by (%s%s) (", after ? "min" : "max", s->f->by, by);
-	str_addf(&query, "%s(", q->over);
-	fleet_select(s->f, &query, family, q->extra);
-	str_addf(&query, "[%llds])%s", (long long)ceil(q->range_s), s->has_twins ? ")" : "");
-	if (context) {
-		*context = take;
-		fleet_query(b, &query, q->time_s, take.to ? take_meter : take_time, context);
-	}
-	b->failed |= !context;
-	str_finish(&query);
+		query = arena_textf(&b->texts, "%s by (%s%s) (%s)", after ? "min" : "max",
+			s->f->by, by, query);
+	b->texts.failed |= !context;
+	if (!context)
+		return;
+	*context = take;
+	fleet_query(b, query, q->time_s, take.to ? take_meter : take_time, context);
 }
 
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q)

@@ -38,18 +38,15 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 }
 
 /* Adds the query for one family of a host. */
-static void ask_resets(struct survey *s, struct batch *b, const struct survey_host *host,
-	const char *family, struct samples *to)
+static void ask_resets(
+	struct batch *b, const struct survey_host *host, const char *family, struct samples *to)
 {
-	struct str query = { 0 }, extra = { 0 };
 	size_t at = 0;
-	fleet_match_hosts(s->f, &extra, &host->key, 1, &at);
-	fleet_select(s->f, &query, family, str_text(&extra));
-	str_addf(&query, "[%llds]", (long long)(host->reset_to - host->reset_from) + LOOK_S);
-	fleet_query(b, &query, host->reset_to, take_raw, to);
-	b->failed |= extra.failed;
-	str_finish(&query);
-	str_finish(&extra);
+	const char *matcher = fleet_match_hosts(b, &host->key, 1, &at);
+	const char *query =
+		arena_textf(&b->texts, "%s[%llds]", fleet_select(b, family, matcher),
+			(long long)(host->reset_to - host->reset_from) + LOOK_S);
+	fleet_query(b, query, host->reset_to, take_raw, to);
 }
 
 /* Adds the growth that was found to the counters. A counter that did not come back ended
@@ -91,7 +88,7 @@ static int read_host(struct survey *s, const struct survey_host *host, struct er
 	for (size_t i = 0; i < 4; i++) {
 		samples[i].to = (struct survey_take){ s, to[i], 0,
 			i == 3 ? (int)HOLDER_SQUATTING : -1 };
-		ask_resets(s, &b, host, families[i], &samples[i]);
+		ask_resets(&b, host, families[i], &samples[i]);
 	}
 	int rc = fleet_run(&b, e);
 	for (size_t i = 0; i < 4; i++) {
@@ -142,26 +139,21 @@ static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 {
 	const struct survey *s = n->s;
 	const struct meter_row *row = &s->users.rows[n->row];
-	struct str query = { 0 }, extra = { 0 };
 	size_t at = 0;
-	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
-	fleet_match_hosts(s->f, &extra, &s->hosts[row->host].key, 1, &at);
+	const char *host = fleet_match_hosts(b, &s->hosts[row->host].key, 1, &at);
 	if (before) {
-		str_add(&query, "max(last_over_time(");
-		fleet_select(s->f, &query, FAMILY_TIME, str_text(&extra));
-		str_addf(&query, "[%ds]))", LONG_LOOK_S);
-	} else {
-		str_add(&extra, ",identity=");
-		fleet_quote(&extra, row->name);
-		str_add(&query, "min(min_over_time(timestamp(");
-		fleet_select(s->f, &query, FAMILY_IDENTITY, str_text(&extra));
-		str_addf(&query, ")[%llds:%ds]))", (long long)length, STEP_S);
+		const char *query = arena_textf(&b->texts, "max(last_over_time(%s[%ds]))",
+			fleet_select(b, FAMILY_TIME, host), LONG_LOOK_S);
+		fleet_query(b, query, n->found_s - 1, survey_take_value, &n->before_s);
+		return;
 	}
-	b->failed |= extra.failed;
-	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END], survey_take_value,
-		before ? &n->before_s : &n->found_s);
-	str_finish(&query);
-	str_finish(&extra);
+	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
+	const char *user =
+		arena_textf(&b->texts, "%s,identity=%s", host, fleet_quote(b, row->name));
+	const char *query =
+		arena_textf(&b->texts, "min(min_over_time(timestamp(%s)[%llds:%ds]))",
+			fleet_select(b, FAMILY_IDENTITY, user), (long long)length, STEP_S);
+	fleet_query(b, query, s->edges[EDGE_END], survey_take_value, &n->found_s);
 }
 
 /* Decides: as much as fits into the time since the last scrape before it began there. */
@@ -285,53 +277,43 @@ static int take_info(void *context, const struct sample *sample, struct err *e)
 
 static void ask_lag(struct survey *s, struct batch *b)
 {
-	struct str query = { 0 };
-	str_add(&query, "quantile(0.95, timestamp(");
-	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_add(&query, ") - ");
-	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_add(&query, ")");
-	fleet_query(b, &query, s->edges[EDGE_END], take_lag, s);
-	str_finish(&query);
+	const char *times = fleet_select(b, FAMILY_TIME, "");
+	fleet_query(b,
+		arena_textf(&b->texts, "quantile(0.95, timestamp(%s) - %s)", times, times),
+		s->edges[EDGE_END], take_lag, s);
 }
 
 static void ask_twins(struct survey *s, struct batch *b)
 {
-	struct str query = { 0 };
-	str_addf(&query, "max(count by (%s) (last_over_time(", s->f->by);
-	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_addf(&query, "[%ds])))", LOOK_S);
+	const char *query =
+		arena_textf(&b->texts, "max(count by (%s) (last_over_time(%s[%ds])))", s->f->by,
+			fleet_select(b, FAMILY_TIME, ""), LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
-		fleet_query(b, &query, s->edges[edge], take_twins, s);
-	str_finish(&query);
+		fleet_query(b, query, s->edges[edge], take_twins, s);
 }
 
 /* Asks for the hosts of the window. */
 static void ask_seen(struct survey *s, struct batch *b)
 {
-	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];
-	struct str query = { 0 };
-	str_addf(&query, "max by (%s) (last_over_time(", s->f->by);
-	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_addf(&query, "[%llds]))", (long long)ceil(to - from));
-	fleet_query(b, &query, to, take_seen, s);
-	str_clear(&query);
-	str_addf(&query, "min by (%s) (min_over_time(", s->f->by);
-	fleet_select(s->f, &query, FAMILY_TIME, "");
-	str_addf(&query, "[%llds]))", (long long)ceil(to - from) + LONG_LOOK_S);
-	fleet_query(b, &query, to, take_known, s);
-	str_finish(&query);
+	double to = s->edges[EDGE_END];
+	long long length = (long long)ceil(to - s->edges[EDGE_START]);
+	const char *by = s->f->by, *times = fleet_select(b, FAMILY_TIME, "");
+	fleet_query(b,
+		arena_textf(&b->texts, "max by (%s) (last_over_time(%s[%llds]))", by, times,
+			length),
+		to, take_seen, s);
+	fleet_query(b,
+		arena_textf(&b->texts, "min by (%s) (min_over_time(%s[%llds]))", by, times,
+			length + LONG_LOOK_S),
+		to, take_known, s);
 }
 
 static void ask_info(struct survey *s, struct batch *b, const struct survey_question *q)
 {
-	struct str query = { 0 };
-	str_addf(&query, "max by (%s,uuid,model,driver_version,source) (last_over_time(",
-		s->f->by);
-	fleet_select(s->f, &query, FAMILY_INFO, q->extra);
-	str_addf(&query, "[%llds]))", (long long)ceil(q->range_s));
-	fleet_query(b, &query, q->time_s, take_info, s);
-	str_finish(&query);
+	const char *query = arena_textf(&b->texts,
+		"max by (%s,uuid,model,driver_version,source) (last_over_time(%s[%llds]))",
+		s->f->by, fleet_select(b, FAMILY_INFO, q->extra), (long long)ceil(q->range_s));
+	fleet_query(b, query, q->time_s, take_info, s);
 }
 
 /* The smallest value after an edge is the first one, unless a store is lost in that time; so
@@ -385,14 +367,11 @@ static int ask_about(
 	struct survey *s, const struct chosen *c, struct survey_question q, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
-	for (size_t at = 0; at < c->n && !b.failed;) {
-		struct str extra = { 0 };
-		b.failed |= !fleet_match_hosts(s->f, &extra, c->keys, c->n, &at);
-		q.extra = str_text(&extra);
+	for (size_t at = 0; at < c->n && !b.texts.failed;) {
+		q.extra = fleet_match_hosts(&b, c->keys, c->n, &at);
 		survey_ask(s, &b, &q);
 		if (q.slot == METER_BEFORE_END) /* for hosts that went */
 			ask_info(s, &b, &q);
-		str_finish(&extra);
 	}
 	return fleet_run(&b, e);
 }

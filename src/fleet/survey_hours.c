@@ -84,17 +84,15 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 {
 	struct survey *s = h->s;
 	struct batch b = { .fleet = s->f };
-	struct str query = { 0 };
 	double counts[EDGES] = { 0 };
 	*has = false;
 	if (!h->of.recorded || restriction_of_rows(h))
 		return 0;
-	str_addf(&query, "count(count by (%s) (last_over_time(", s->f->by);
-	fleet_select(s->f, &query, h->of.recorded, "");
-	str_addf(&query, "[%ds])))", LOOK_S);
+	const char *query =
+		arena_textf(&b.texts, "count(count by (%s) (last_over_time(%s[%ds])))",
+			s->f->by, fleet_select(&b, h->of.recorded, ""), LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
-		fleet_query(&b, &query, s->edges[edge], survey_take_value, &counts[edge]);
-	str_finish(&query);
+		fleet_query(&b, query, s->edges[edge], survey_take_value, &counts[edge]);
 	int rc = fleet_run(&b, e);
 	*has = true;
 	for (int edge = 0; edge < EDGES; edge++) {
@@ -110,23 +108,22 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 static void ask_part(struct hours *h, struct batch *b, bool recorded, const char *extra)
 {
 	struct survey *s = h->s;
-	struct str query = { 0 };
 	const char *by = s->f->by, *state = h->of.state >= 0 ? "" : ",state";
 	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : h->of.rows->n) * 4;
 	int64_t each = 1 + MOST_SAMPLES / (series * SAMPLES_PER_HOUR);
 	if (each > 1 + MOST_VALUES / series)
 		each = 1 + MOST_VALUES / series;
-	bool twins = s->has_twins && !recorded;
-	str_addf(&query, "%s by (%s%s) (", recorded ? "max" : "sum", by, state);
-	if (twins)
-		str_addf(&query, "max by (%s,%s%s) (", by, h->of.label, state);
-	str_add(&query, "last_over_time(");
-	fleet_select(s->f, &query, recorded ? h->of.recorded : h->of.family, extra);
-	str_addf(&query, "[%ds]))%s", LOOK_S, twins ? ")" : "");
+	const char *query = arena_textf(&b->texts, "last_over_time(%s[%ds])",
+		fleet_select(b, recorded ? h->of.recorded : h->of.family, extra), LOOK_S);
+	if (s->has_twins && !recorded)
+		query = arena_textf(
+			&b->texts, "max by (%s,%s%s) (%s)", by, h->of.label, state, query);
+	query = arena_textf(
+		&b->texts, "%s by (%s%s) (%s)", recorded ? "max" : "sum", by, state, query);
 	for (int64_t from = h->from; from < h->to; from += each) {
 		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
 		struct client_request *r = fleet_query(
-			b, &query, (double)((h->first + last) * HOUR_S), take_sum, h);
+			b, query, (double)((h->first + last) * HOUR_S), take_sum, h);
 		if (!r)
 			break;
 		r->path = "query_range";
@@ -134,7 +131,6 @@ static void ask_part(struct hours *h, struct batch *b, bool recorded, const char
 		client_request_number(r, "end", (double)((h->first + last) * HOUR_S));
 		client_request_number(r, "step", HOUR_S);
 	}
-	str_finish(&query);
 }
 
 /* Queries the selected rows by name, in as many parts as needed. All rows of a host are in
@@ -145,16 +141,16 @@ static void ask_chosen(struct hours *h, struct batch *b)
 	struct names asked = { 0 };
 	struct str extra = { 0 };
 	struct err e = { 0 };
-	for (size_t i = 0; i < m->n && !b->failed; i++) {
+	for (size_t i = 0; i < m->n && !b->texts.failed; i++) {
 		bool more = true, same = i + 1 < m->n && m->rows[i + 1].host == m->rows[i].host;
 		if (!names_has(&asked, 0, m->rows[i].name))
 			more = fleet_match_more(&extra, h->of.label, m->rows[i].name);
-		b->failed |= names_find(&asked, 0, m->rows[i].name, &e) == IDMAP_NONE;
+		b->texts.failed |= names_find(&asked, 0, m->rows[i].name, &e) == IDMAP_NONE;
 		if (i + 1 < m->n && (more || same || h->of.rows == &h->s->users))
 			continue;
 		str_add(&extra, "\"");
 		ask_part(h, b, false, str_text(&extra));
-		b->failed |= extra.failed;
+		b->texts.failed |= extra.failed;
 		str_clear(&extra);
 	}
 	names_finish(&asked);

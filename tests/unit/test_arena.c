@@ -49,6 +49,19 @@ static void test_large_piece(void **state)
 	arena_finish(&a);
 }
 
+static void test_text_is_formatted(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	const char *text = arena_textf(&a, "%s=%d", "answer", 42);
+	const char *wide = arena_textf(&a, "%5000s", text);
+	assert_string_equal(text, "answer=42");
+	assert_int_equal(strlen(wide), 5000);
+	assert_string_equal(wide + 5000 - strlen(text), text);
+	assert_false(a.failed);
+	arena_finish(&a);
+}
+
 static void test_failure_is_remembered(void **state)
 {
 	(void)state;
@@ -69,6 +82,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces_are_apart),
 		cmocka_unit_test(test_large_piece),
+		cmocka_unit_test(test_text_is_formatted),
 		cmocka_unit_test(test_failure_is_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
