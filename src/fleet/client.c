@@ -21,13 +21,33 @@ enum verdict {
 	VERDICT_BAD,
 };
 
-struct outcome {
+struct transfer {
+	struct client *client;
+	struct client_request *request;
 	CURL *easy;
-	CURLcode code;
-	const struct err *wrong; /* an error in the answer; code 0: none */
-	const struct engine_answer *answer;
-	const char *url;
-	int64_t timeout_ms;
+	struct err wrong; /* an error in the answer */
+	unsigned tries;
+	int64_t not_before_us;
+	unsigned long long bytes;
+	bool running, done;
+};
+
+enum { WARNINGS_MAX = 16 };
+
+struct client {
+	struct client_options options;
+	char *url; /* with a slash at its end */
+	char shown_url[256];
+	char *bearer, *basic;
+	struct curl_slist *headers;
+	struct str params; /* "&NAME=VALUE" */
+	CURLM *multi;
+	char *warnings[WARNINGS_MAX];
+	size_t n_warnings, n_not_finite;
+	client_progress *progress;
+	void *progress_context;
+	int64_t progress_us;
+	unsigned long long bytes;
 };
 
 /* Connection faults, and what to do about them. */
@@ -55,95 +75,83 @@ static const struct fault {
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 
-static enum verdict judge_fault(const struct outcome *o, struct err *e)
+static enum verdict judge_fault(const struct transfer *t, CURLcode code, struct err *e)
 {
 	const struct fault *fault = faults, *end = faults + sizeof(faults) / sizeof(faults[0]);
-	if (o->code == CURLE_OPERATION_TIMEDOUT) {
+	if (code == CURLE_OPERATION_TIMEDOUT) {
 		err_set(e, ERR_WORLD,
-			"%s: no complete answer within %s; ask for a shorter time, or for more "
+			"no complete answer within %s; ask for a shorter time, or for more "
 			"patience with --timeout",
-			o->url, duration_option(o->timeout_ms).text);
+			duration_option(t->client->options.timeout_ms).text);
 		return VERDICT_BAD;
 	}
-	while (fault < end && fault->code != o->code)
+	while (fault < end && fault->code != code)
 		fault++;
-	err_set(e, ERR_WORLD, "%s: %s", o->url,
-		fault < end ? fault->text : curl_easy_strerror(o->code));
+	err_set(e, ERR_WORLD, "%s", fault < end ? fault->text : curl_easy_strerror(code));
 	return fault < end ? fault->verdict : VERDICT_BAD;
 }
 
-static enum verdict judge_status(const struct outcome *o, long status, struct err *e)
+static enum verdict judge_status(const struct transfer *t, long status, struct err *e)
 {
 	bool passes = status == 429 || status == 502 || status == 503 || status == 504;
-	const char *says = o->answer->error;
+	const char *says = t->request->answer.error;
 	const char *advice = status == 401   ? "; give --bearer-file or --basic-file"
 			     : status == 403 ? "; the credentials are not allowed to do this"
 			     : status == 404 ? "; the URL may need a path, such as /prometheus"
 			     : status == 422 ? "; a shorter --since asks for less"
 					     : "";
 	if (*says)
-		err_set(e, ERR_WORLD, "%s: the engine refused the query: %s (HTTP %ld%s%s)%s",
-			o->url, says, status, *o->answer->error_type ? ", " : "",
-			o->answer->error_type, advice);
+		err_set(e, ERR_WORLD, "the engine refused the query: %s (HTTP %ld%s%s)%s", says,
+			status, *t->request->answer.error_type ? ", " : "",
+			t->request->answer.error_type, advice);
 	else
-		err_set(e, ERR_WORLD, "%s: the engine answered with HTTP %ld%s", o->url, status,
-			advice);
+		err_set(e, ERR_WORLD, "the engine answered with HTTP %ld%s", status, advice);
 	return passes ? VERDICT_AGAIN : VERDICT_REFUSED;
 }
 
 /* Fills `e` unless the verdict is good. */
-static enum verdict verdict_of(const struct outcome *o, struct err *e)
+static enum verdict verdict_of(const struct transfer *t, CURLcode code, struct err *e)
 {
 	long status = 0;
 	char *to = NULL, *type = NULL;
-	curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(o->easy, CURLINFO_REDIRECT_URL, &to);
-	curl_easy_getinfo(o->easy, CURLINFO_CONTENT_TYPE, &type);
-	if (o->code != CURLE_OK && o->code != CURLE_WRITE_ERROR)
-		return judge_fault(o, e);
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
+	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
+	if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
+		return judge_fault(t, code, e);
 	if (status >= 300 && status < 400) {
 		err_set(e, ERR_WORLD,
-			"%s: the engine redirects to %s (HTTP %ld), and gua follows no "
+			"the engine redirects to %s (HTTP %ld), and gua follows no "
 			"redirect, so that credentials go nowhere else; give that address",
-			o->url, to ? to : "nowhere", status);
+			to ? to : "nowhere", status);
 		return VERDICT_BAD;
 	}
 	if (status != 200)
-		return judge_status(o, status, e);
-	if (o->wrong->code || o->code == CURLE_WRITE_ERROR) {
+		return judge_status(t, status, e);
+	if (t->wrong.code || code == CURLE_WRITE_ERROR) {
 		if (type && strstr(type, "html"))
 			err_set(e, ERR_WORLD,
-				"%s: the answer is a web page, not JSON; the URL may need a "
-				"path, such as /prometheus",
-				o->url);
+				"the answer is a web page, not JSON; the URL may need a "
+				"path, such as /prometheus");
 		else
-			err_set(e, ERR_WORLD, "%s: the answer is wrong: %s", o->url,
-				o->wrong->text);
+			err_set(e, ERR_WORLD, "the answer is wrong: %s", t->wrong.text);
 		return VERDICT_BAD;
 	}
-	if (!o->answer->success) {
-		err_set(e, ERR_WORLD, "%s: the engine reports an error: %s", o->url,
-			*o->answer->error ? o->answer->error : "it does not say which");
+	if (!t->request->answer.success) {
+		err_set(e, ERR_WORLD, "the engine reports an error: %s",
+			*t->request->answer.error ? t->request->answer.error
+						  : "it does not say which");
 		return VERDICT_REFUSED;
 	}
 	return VERDICT_GOOD;
 }
 
-struct client_setup {
-	struct client_options options;
-	char *url; /* with a slash at its end */
-	char shown_url[256];
-	char *bearer, *basic;
-	struct curl_slist *headers;
-	struct str params; /* "&NAME=VALUE" */
-};
-
 enum { SECRET_MAX = 65536, CONNECT_MS = 10000 };
 
-static int read_url(struct client_setup *s, const char *url, struct err *e)
+static int read_url(struct client *c, const char *url, struct err *e)
 {
 	const char *host = strstr(url, "://");
-	str_escape(s->shown_url, sizeof(s->shown_url), url, strlen(url));
+	str_escape(c->shown_url, sizeof(c->shown_url), url, strlen(url));
 	if (!host || (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) ||
 		!host[3] || strpbrk(url, " \t\n?#"))
 		return err_set(e, ERR_USAGE,
@@ -157,9 +165,9 @@ static int read_url(struct client_setup *s, const char *url, struct err *e)
 	size_t len = strlen(url);
 	while (len > 0 && url[len - 1] == '/')
 		len--;
-	s->url = strndup(url, len);
-	s->shown_url[strlen(s->shown_url) > len ? len : strlen(s->shown_url)] = '\0';
-	return s->url ? 0 : err_memory(e);
+	c->url = strndup(url, len);
+	c->shown_url[strlen(c->shown_url) > len ? len : strlen(c->shown_url)] = '\0';
+	return c->url ? 0 : err_memory(e);
 }
 
 /* Reads a secret: the first line of a file, without the blanks around it. */
@@ -187,7 +195,7 @@ static int read_secret(char **to, const char *path, struct err *e)
 	return **to ? 0 : err_set(e, ERR_WORLD, "%s is empty", path);
 }
 
-static int add_header(struct client_setup *s, const char *line, bool of_file, struct err *e)
+static int add_header(struct client *c, const char *line, bool of_file, struct err *e)
 {
 	size_t name = strcspn(line, ":");
 	if (name == 0 || line[name] != ':' || strpbrk(line, "\r\n") || memchr(line, ' ', name))
@@ -197,14 +205,14 @@ static int add_header(struct client_setup *s, const char *line, bool of_file, st
 		return err_set(e, ERR_USAGE,
 			"a credential in --header can be read by all users of this host; use "
 			"--bearer-file, --basic-file or --header-file");
-	struct curl_slist *list = curl_slist_append(s->headers, line);
+	struct curl_slist *list = curl_slist_append(c->headers, line);
 	if (!list)
 		return err_memory(e);
-	s->headers = list;
+	c->headers = list;
 	return 0;
 }
 
-static int read_header_file(struct client_setup *s, const char *path, struct err *e)
+static int read_header_file(struct client *c, const char *path, struct err *e)
 {
 	struct file_content f = { 0 };
 	if (!path)
@@ -214,7 +222,7 @@ static int read_header_file(struct client_setup *s, const char *path, struct err
 	for (char *line = rc ? NULL : strtok_r(f.data, "\r\n", &save); line && rc == 0;
 		line = strtok_r(NULL, "\r\n", &save)) {
 		if (*line != '#')
-			rc = add_header(s, line, true, e);
+			rc = add_header(c, line, true, e);
 		if (rc)
 			err_prefix(e, "%s", path);
 	}
@@ -222,7 +230,7 @@ static int read_header_file(struct client_setup *s, const char *path, struct err
 	return rc;
 }
 
-static int add_param(struct client_setup *s, const char *text, struct err *e)
+static int add_param(struct client *c, const char *text, struct err *e)
 {
 	size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_[]");
 	char *value =
@@ -230,32 +238,31 @@ static int add_param(struct client_setup *s, const char *text, struct err *e)
 	if (!value)
 		return err_set(
 			e, ERR_USAGE, "a parameter looks like dedup=false, not '%s'", text);
-	str_addf(&s->params, "&%.*s=%s", (int)name, text, value);
+	str_addf(&c->params, "&%.*s=%s", (int)name, text, value);
 	curl_free(value);
 	return 0;
 }
 
 /* Adds the user's parameters, and those that make Thanos fail instead of returning a partial
  * answer. */
-static int read_params(struct client_setup *s, const struct client_options *o, struct err *e)
+static int read_params(struct client *c, const struct client_options *o, struct err *e)
 {
 	static const char *const usual[][2] = { { "partial_response", "false" },
 		{ "dedup", "true" }, { "max_source_resolution", "0s" } };
-	int rc = o->param ? add_param(s, o->param, e) : 0;
+	int rc = o->param ? add_param(c, o->param, e) : 0;
 	for (size_t i = 0; o->params && i < o->params->n && rc == 0; i++)
-		rc = add_param(s, o->params->items[i], e);
+		rc = add_param(c, o->params->items[i], e);
 	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
 		char key[64];
 		snprintf(key, sizeof(key), "&%s=", usual[i][0]);
-		if (!strstr(str_text(&s->params), key))
-			str_addf(&s->params, "%s%s", key, usual[i][1]);
+		if (!strstr(str_text(&c->params), key))
+			str_addf(&c->params, "%s%s", key, usual[i][1]);
 	}
-	return rc == 0 && s->params.failed ? err_memory(e) : rc;
+	return rc == 0 && c->params.failed ? err_memory(e) : rc;
 }
 
 /* Reads the secrets and checks the files that the options name. */
-static int read_credentials(
-	struct client_setup *s, const struct client_options *o, struct err *e)
+static int read_credentials(struct client *c, const struct client_options *o, struct err *e)
 {
 	const char *const paths[] = { o->cert_file, o->key_file, o->ca_file };
 	int rc = 0;
@@ -264,40 +271,40 @@ static int read_credentials(
 	if (rc == 0 && o->bearer_file && o->basic_file)
 		rc = err_set(e, ERR_USAGE, "--bearer-file and --basic-file exclude each other");
 	if (rc == 0)
-		rc = read_secret(&s->bearer, o->bearer_file, e);
+		rc = read_secret(&c->bearer, o->bearer_file, e);
 	if (rc == 0)
-		rc = read_secret(&s->basic, o->basic_file, e);
-	if (rc == 0 && s->basic && !strchr(s->basic, ':'))
+		rc = read_secret(&c->basic, o->basic_file, e);
+	if (rc == 0 && c->basic && !strchr(c->basic, ':'))
 		rc = err_set(
 			e, ERR_WORLD, "%s: there is no USER:PASSWORD in it", o->basic_file);
 	return rc;
 }
 
 /* Reads the options and the files that they name. */
-static int read_setup(struct client_setup *s, const struct client_options *o, struct err *e)
+static int read_options(struct client *c, const struct client_options *o, struct err *e)
 {
-	s->options = *o;
-	int rc = read_url(s, o->url, e);
+	c->options = *o;
+	int rc = read_url(c, o->url, e);
 	if (rc == 0)
-		rc = read_credentials(s, o, e);
+		rc = read_credentials(c, o, e);
 	if (rc == 0 && o->header)
-		rc = add_header(s, o->header, true, e);
+		rc = add_header(c, o->header, true, e);
 	for (size_t i = 0; o->headers && i < o->headers->n && rc == 0; i++)
-		rc = add_header(s, o->headers->items[i], false, e);
+		rc = add_header(c, o->headers->items[i], false, e);
 	if (rc == 0)
-		rc = read_header_file(s, o->header_file, e);
-	return rc ? rc : read_params(s, o, e);
+		rc = read_header_file(c, o->header_file, e);
+	return rc ? rc : read_params(c, o, e);
 }
 
-static void set_credentials(CURL *easy, const struct client_setup *s)
+static void set_credentials(CURL *easy, const struct client *c)
 {
-	const struct client_options *o = &s->options;
-	if (s->bearer) {
-		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, s->bearer);
+	const struct client_options *o = &c->options;
+	if (c->bearer) {
+		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, c->bearer);
 		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
 	}
-	if (s->basic) {
-		curl_easy_setopt(easy, CURLOPT_USERPWD, s->basic);
+	if (c->basic) {
+		curl_easy_setopt(easy, CURLOPT_USERPWD, c->basic);
 		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 	}
 	if (o->cert_file)
@@ -309,28 +316,28 @@ static void set_credentials(CURL *easy, const struct client_setup *s)
 }
 
 /* A handle for one request; NULL: out of memory. */
-static CURL *make_handle(const struct client_setup *s, const char *path, const struct str *form)
+static CURL *make_handle(const struct client *c, const char *path, const struct str *form)
 {
 	CURL *easy = curl_easy_init();
 	struct str url = { 0 }, body = { 0 };
 	if (!easy)
 		return NULL;
-	str_addf(&url, "%s/api/v1/%s", s->url, path);
+	str_addf(&url, "%s/api/v1/%s", c->url, path);
 	curl_easy_setopt(easy, CURLOPT_URL, str_text(&url));
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "gua-fleet/" GUA_VERSION);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)s->options.timeout_ms);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->options.timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L * 1024);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, s->headers);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
 	if (form->len) {
-		str_addf(&body, "%s%s", str_text(form), str_text(&s->params));
+		str_addf(&body, "%s%s", str_text(form), str_text(&c->params));
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.len);
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, str_text(&body));
 	}
-	set_credentials(easy, s);
+	set_credentials(easy, c);
 	bool failed = url.failed || body.failed;
 	str_finish(&url);
 	str_finish(&body);
@@ -340,35 +347,7 @@ static CURL *make_handle(const struct client_setup *s, const char *path, const s
 }
 
 /* VictoriaMetrics answers four queries at a time by default, Prometheus twenty. */
-enum {
-	CONCURRENT = 4,
-	POLL_MS = 200,
-	BACKOFF_MS = 500,
-	WAIT_MAX_MS = 60000,
-	WARNINGS_MAX = 16
-};
-
-struct transfer {
-	struct client *client;
-	struct client_request *request;
-	CURL *easy;
-	struct err wrong; /* an error in the answer */
-	unsigned tries;
-	int64_t not_before_us;
-	unsigned long long bytes;
-	bool running, done;
-};
-
-struct client {
-	struct client_setup setup;
-	CURLM *multi;
-	char *warnings[WARNINGS_MAX];
-	size_t n_warnings, n_not_finite;
-	client_progress *progress;
-	void *progress_context;
-	int64_t progress_us;
-	unsigned long long bytes;
-};
+enum { CONCURRENT = 4, POLL_MS = 200, BACKOFF_MS = 500, WAIT_MAX_MS = 60000 };
 
 void client_request_param(struct client_request *r, const char *name, const char *value)
 {
@@ -402,23 +381,22 @@ int client_open(struct client **c, const struct client_options *o, struct err *e
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_WORLD, "libcurl cannot be used here");
 	new->multi = curl_multi_init();
-	return new->multi ? read_setup(&new->setup, o, e) : err_memory(e);
+	return new->multi ? read_options(new, o, e) : err_memory(e);
 }
 
 void client_close(struct client *c)
 {
 	if (!c)
 		return;
-	struct client_setup *s = &c->setup;
-	char *secrets[] = { s->bearer, s->basic };
+	char *secrets[] = { c->bearer, c->basic };
 	for (size_t i = 0; i < 2; i++) {
 		if (secrets[i])
 			explicit_bzero(secrets[i], strlen(secrets[i]));
 		free(secrets[i]);
 	}
-	free(s->url);
-	curl_slist_free_all(s->headers);
-	str_finish(&s->params);
+	free(c->url);
+	curl_slist_free_all(c->headers);
+	str_finish(&c->params);
 	for (size_t i = 0; i < c->n_warnings; i++)
 		free(c->warnings[i]);
 	if (c->multi)
@@ -446,12 +424,12 @@ size_t client_not_finite(const struct client *c)
 
 void client_bound(struct client *c, int64_t body_max)
 {
-	c->setup.options.body_max = body_max;
+	c->options.body_max = body_max;
 }
 
 const char *client_url(const struct client *c)
 {
-	return c->setup.shown_url;
+	return c->shown_url;
 }
 
 /* Passes bytes from libcurl to the reader. A return value other than `n` ends the transfer. */
@@ -461,9 +439,9 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 	size_t len = size * n;
 	t->bytes += len;
 	t->client->bytes += len;
-	if (t->bytes > (unsigned long long)t->client->setup.options.body_max)
+	if (t->bytes > (unsigned long long)t->client->options.body_max)
 		err_set(&t->wrong, ERR_WORLD, "it is larger than %lld MiB",
-			(long long)(t->client->setup.options.body_max >> 20));
+			(long long)(t->client->options.body_max >> 20));
 	else if (!t->wrong.code)
 		engine_answer_feed(&t->request->answer, bytes, len, &t->wrong);
 	return t->wrong.code ? 0 : len;
@@ -476,7 +454,7 @@ static int begin(struct client *c, struct transfer *t, struct err *e)
 	engine_answer_start(&t->request->answer);
 	if (t->request->form.failed)
 		return err_memory(e);
-	t->easy = make_handle(&c->setup, t->request->path, &t->request->form);
+	t->easy = make_handle(c, t->request->path, &t->request->form);
 	if (!t->easy)
 		return err_memory(e);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -530,17 +508,12 @@ static int64_t wait_ms(const struct transfer *t)
 static int end(struct client *c, struct transfer *t, CURLcode code, struct err *e)
 {
 	struct client_request *r = t->request;
-	struct err wrong = t->wrong;
-	if (code == CURLE_OK && !wrong.code)
-		engine_answer_end(&r->answer, &wrong);
-	struct outcome outcome = { .easy = t->easy,
-		.code = code,
-		.wrong = &wrong,
-		.answer = &r->answer,
-		.url = c->setup.shown_url,
-		.timeout_ms = c->setup.options.timeout_ms };
-	enum verdict verdict = verdict_of(&outcome, e);
-	bool again = verdict == VERDICT_AGAIN && t->tries <= c->setup.options.retries;
+	if (code == CURLE_OK && !t->wrong.code)
+		engine_answer_end(&r->answer, &t->wrong);
+	enum verdict verdict = verdict_of(t, code, e);
+	if (verdict != VERDICT_GOOD)
+		err_prefix(e, "%s", c->shown_url);
+	bool again = verdict == VERDICT_AGAIN && t->tries <= c->options.retries;
 	t->not_before_us = again ? clock_monotonic_us() + 1000 * wait_ms(t) : 0;
 	stop(c, t);
 	if (again)
