@@ -10,13 +10,27 @@
 #include "audit/audit.h"
 #include "fleet/roster.h"
 
-int survey_state(const char *label)
+const struct survey_family survey_families[COUNT_KINDS] = {
+	[COUNT_CARDS] = { FAMILY_CARD, "uuid", ",gpu,uuid,state", -1 },
+	[COUNT_ENERGY] = { FAMILY_ENERGY, "uuid", ",gpu,uuid,state", -1 },
+	[COUNT_USERS] = { FAMILY_IDENTITY, "identity", ",identity,state", -1 },
+	[COUNT_SQUATTING] = { FAMILY_SQUATTING, "identity", ",identity", HOLDER_SQUATTING },
+};
+
+struct meters *survey_meters(struct survey *s, const struct survey_family *family)
 {
-	for (int state = 0; state < CARD_STATES; state++)
+	struct meters *const all[COUNT_KINDS] = { &s->cards, &s->energy, &s->users, &s->users };
+	return all[family - survey_families];
+}
+
+int survey_state(const struct survey_family *family, const struct sample *sample)
+{
+	const char *label = engine_answer_label(sample->labels, "state");
+	for (int state = 0; state < CARD_STATES && family->state < 0; state++)
 		if (strcmp(state_looks[state].key, label) == 0 ||
 			strcmp(state_looks[state].label, label) == 0)
 			return state;
-	return -1;
+	return family->state;
 }
 
 static struct survey_host *add_host(struct survey *s, const char *key, struct err *e)
@@ -84,12 +98,10 @@ int survey_take_value(void *context, const struct sample *sample, struct err *e)
 struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
 	const struct sample *sample, int *state, struct err *e)
 {
-	const char *uuid = engine_answer_label(sample->labels, "uuid");
-	const char *name = *uuid ? uuid : engine_answer_label(sample->labels, "identity");
+	const char *name = engine_answer_label(sample->labels, take->family->label);
 	char safe[UUID_CAP];
 	const struct survey_host *host = survey_host(take->s, sample, e);
-	*state = take->state >= 0 ? take->state
-				  : survey_state(engine_answer_label(sample->labels, "state"));
+	*state = survey_state(take->family, sample);
 	if (!host || *state < 0 || !*name)
 		return NULL;
 	str_escape(safe, sizeof(safe), name, strlen(name));
@@ -100,53 +112,51 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 {
 	const struct survey_take *take = context;
 	int state;
+	struct meters *to = survey_meters(take->s, take->family);
 	if (sample->value < 0 || sample->value > 1e14)
 		return survey_host(take->s, sample, e) ? 0 : ERR_WORLD;
-	struct meter_row *row = survey_row(take, take->to, sample, &state, e);
+	struct meter_row *row = survey_row(take, to, sample, &state, e);
 	if (!row)
 		return e->code;
 	if (*engine_answer_label(sample->labels, "uuid"))
 		str_copy(
 			row->gpu, sizeof(row->gpu), engine_answer_label(sample->labels, "gpu"));
-	struct meter *meter = meter_add(take->to, row, state, e);
+	struct meter *meter = meter_add(to, row, state, e);
 	if (meter)
 		meter->at[take->slot] = sample->value;
 	return meter ? 0 : ERR_WORLD;
 }
 
-/* Adds the query for one family: its labels in addition to those of the host, and where the
- * samples go. */
+/* Adds the query for one family; NULL: up to when the counters of hosts were accounted. */
 static void ask_family(struct survey *s, struct batch *b, const struct survey_question *q,
-	const char *family, struct survey_take take)
+	const struct survey_family *family)
 {
-	struct survey_take *context = arena_take(&s->arena, sizeof(*context));
-	bool after = strcmp(q->over, "min_over_time") == 0;
-	const char *by = take.to == &s->cards || take.to == &s->energy ? ",gpu,uuid,state"
-			 : !take.to				       ? ""
-			 : take.state >= 0			       ? ",identity"
-								       : ",identity,state";
-	const char *query = arena_textf(&b->texts, "%s(%s[%llds])", q->over,
-		fleet_select(b, family, q->extra), (long long)ceil(q->range_s));
+	struct survey_take *take = arena_take(&b->texts, sizeof(*take));
+	enum edge edge = q->slot < METER_BEFORE_END ? EDGE_START : EDGE_END;
+	bool after = q->slot == METER_AFTER_START || q->slot == METER_AFTER_END;
+	bool last = !after && q->slot != METER_FIRST;
+	/* The smallest value after an edge is the first one, unless a store is lost in that
+	 * time; so the time is as short as possible. */
+	double time_s = s->edges[edge] + (after ? s->lag_s + 1 + q->range_s : 0);
+	const char *query =
+		arena_textf(&b->texts, "%s_over_time(%s[%llds])", last ? "last" : "min",
+			fleet_select(b, family ? family->name : FAMILY_TIME, q->extra),
+			(long long)ceil(q->range_s));
 	/* With replicas: takes the newest value before an edge, the oldest after it. Without
 	 * replicas, grouping would only cost time. */
 	if (s->has_twins)
-		query = arena_textf(&b->texts, "%s by (%s%s) (%s)", after ? "min" : "max",
-			s->f->by, by, query);
-	b->texts.failed |= !context;
-	if (!context)
-		return;
-	*context = take;
-	fleet_query(b, query, q->time_s, take.to ? take_meter : take_time, context);
+		query = arena_textf(&b->texts, "%s by (%s%s) (%s)", last ? "max" : "min",
+			s->f->by, family ? family->by : "", query);
+	if (take)
+		*take = (struct survey_take){ s, family, q->slot };
+	fleet_query(b, query, time_s, family ? take_meter : take_time, take);
 }
 
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q)
 {
-	ask_family(s, b, q, FAMILY_TIME, (struct survey_take){ s, NULL, q->slot, -1 });
-	ask_family(s, b, q, FAMILY_CARD, (struct survey_take){ s, &s->cards, q->slot, -1 });
-	ask_family(s, b, q, FAMILY_ENERGY, (struct survey_take){ s, &s->energy, q->slot, -1 });
-	ask_family(s, b, q, FAMILY_IDENTITY, (struct survey_take){ s, &s->users, q->slot, -1 });
-	ask_family(s, b, q, FAMILY_SQUATTING,
-		(struct survey_take){ s, &s->users, q->slot, HOLDER_SQUATTING });
+	ask_family(s, b, q, NULL);
+	for (size_t i = 0; i < COUNT_KINDS; i++)
+		ask_family(s, b, q, &survey_families[i]);
 }
 
 /* The sum of a card's counters at the first sample. */

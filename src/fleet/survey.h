@@ -17,6 +17,9 @@ enum meter_slot {
 	METER_FIRST, /* smallest value in the window, of series that begin in it */
 	METER_SLOTS,
 };
+/* The slots of an edge. */
+#define SLOT_BEFORE(edge) ((edge) == EDGE_START ? METER_BEFORE_START : METER_BEFORE_END)
+#define SLOT_AFTER(edge) ((edge) == EDGE_START ? METER_AFTER_START : METER_AFTER_END)
 
 enum { METER_STATES = CARD_STATES }; /* by enum card_state, or enum holder_state */
 
@@ -134,21 +137,29 @@ int survey_fill(struct survey *s, struct err *e);
 double survey_start(
 	const struct survey *s, const struct meter_row *row, int state, bool *in_sum);
 double survey_end(const struct survey *s, const struct meter_row *row, int state);
+/* The families of counters. */
+enum survey_kind { COUNT_CARDS, COUNT_ENERGY, COUNT_USERS, COUNT_SQUATTING, COUNT_KINDS };
+extern const struct survey_family {
+	const char *name;
+	const char *label; /* of a row's name */
+	const char *by;	   /* all labels that tell series of a host apart, each after a comma */
+	int state;	   /* of all series; -1: a label has it */
+} survey_families[COUNT_KINDS];
+struct meters *survey_meters(struct survey *s, const struct survey_family *family);
 /* Where the samples of a query go. */
 struct survey_take {
 	struct survey *s;
-	struct meters *to;
-	int slot;
-	int state; /* -1: the label says it */
+	const struct survey_family *family; /* NULL: they are times of hosts */
+	enum meter_slot slot;
 };
 /* The host of a sample, added if it is new; NULL with an error set. */
 struct survey_host *survey_host(struct survey *s, const struct sample *sample, struct err *e);
-/* Adds the queries for all counters, with `extra` matchers; the values go into a slot. */
+/* Adds the queries for the values of all counters that go into a slot, within `range_s` of its
+ * moment; `extra`: matchers. */
 struct survey_question {
-	const char *extra; /* matchers */
-	const char *over;  /* "last_over_time" or "min_over_time" */
-	double time_s, range_s;
-	int slot;
+	enum meter_slot slot;
+	double range_s;
+	const char *extra;
 };
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
 /* Where a host has its time for a slot of a meter. */
@@ -161,8 +172,8 @@ struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
 void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row);
 /* Takes the value of the only sample: the context is a double. */
 int survey_take_value(void *context, const struct sample *sample, struct err *e);
-/* The state that a label names; -1: not a state of a card. */
-int survey_state(const char *label);
+/* The state of a sample, by its family or its label; -1: not a state of a card. */
+int survey_state(const struct survey_family *family, const struct sample *sample);
 
 /* The identity for time that no user has; the audit computes it itself. */
 #define NOBODY "_unknown"

@@ -38,14 +38,13 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 }
 
 /* Adds the query for one family of a host. */
-static void ask_resets(
-	struct batch *b, const struct survey_host *host, const char *family, struct samples *to)
+static void ask_resets(struct batch *b, const struct survey_host *host, struct samples *to)
 {
 	size_t at = 0;
 	const char *matcher = fleet_match_hosts(b, &host->key, 1, &at);
-	const char *query =
-		arena_textf(&b->texts, "%s[%llds]", fleet_select(b, family, matcher),
-			(long long)(host->reset_to - host->reset_from) + LOOK_S);
+	const char *query = arena_textf(&b->texts, "%s[%llds]",
+		fleet_select(b, to->to.family->name, matcher),
+		(long long)(host->reset_to - host->reset_from) + LOOK_S);
 	fleet_query(b, query, host->reset_to, take_raw, to);
 }
 
@@ -54,13 +53,14 @@ static void ask_resets(
 static int keep(struct samples *r, struct err *e)
 {
 	struct survey *s = r->to.s;
+	struct meters *m = survey_meters(s, r->to.family);
 	for (size_t i = 0; i < r->found.n; i++) {
 		const struct meter_row *from = &r->found.rows[i];
-		bool users = r->to.to == &s->users;
-		if (!names_has(&r->to.to->names, from->host, from->name) &&
+		bool users = m == &s->users;
+		if (!names_has(&m->names, from->host, from->name) &&
 			!(users && survey_takes_user(s, from)))
 			continue;
-		struct meter_row *to = meter_find(r->to.to, from->host, from->name, e);
+		struct meter_row *to = meter_find(m, from->host, from->name, e);
 		if (!to)
 			return ERR_WORLD;
 		for (int state = 0; state < METER_STATES; state++) {
@@ -69,7 +69,7 @@ static int keep(struct samples *r, struct err *e)
 				     own->lost <= 0 && own->at[METER_BEFORE_END] > 0;
 			if (!ended && own->lost <= 0)
 				continue;
-			struct meter *sum = meter_add(r->to.to, to, state, e);
+			struct meter *sum = meter_add(m, to, state, e);
 			if (!sum)
 				return ERR_WORLD;
 			sum->lost += ended ? own->at[METER_BEFORE_END] : own->lost;
@@ -80,18 +80,14 @@ static int keep(struct samples *r, struct err *e)
 
 static int read_host(struct survey *s, const struct survey_host *host, struct err *e)
 {
-	static const char *const families[] = { FAMILY_CARD, FAMILY_ENERGY, FAMILY_IDENTITY,
-		FAMILY_SQUATTING };
-	struct meters *const to[] = { &s->cards, &s->energy, &s->users, &s->users };
-	struct samples samples[4] = { 0 };
+	struct samples samples[COUNT_KINDS] = { 0 };
 	struct batch b = { .fleet = s->f };
-	for (size_t i = 0; i < 4; i++) {
-		samples[i].to = (struct survey_take){ s, to[i], 0,
-			i == 3 ? (int)HOLDER_SQUATTING : -1 };
-		ask_resets(&b, host, families[i], &samples[i]);
+	for (size_t i = 0; i < COUNT_KINDS; i++) {
+		samples[i].to = (struct survey_take){ .s = s, .family = &survey_families[i] };
+		ask_resets(&b, host, &samples[i]);
 	}
 	int rc = fleet_run(&b, e);
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < COUNT_KINDS; i++) {
 		if (rc == 0)
 			rc = keep(&samples[i], e);
 		meter_finish(&samples[i].found);
@@ -313,16 +309,7 @@ static void ask_info(struct survey *s, struct batch *b, const struct survey_ques
 	const char *query = arena_textf(&b->texts,
 		"max by (%s,uuid,model,driver_version,source) (last_over_time(%s[%llds]))",
 		s->f->by, fleet_select(b, FAMILY_INFO, q->extra), (long long)ceil(q->range_s));
-	fleet_query(b, query, q->time_s, take_info, s);
-}
-
-/* The smallest value after an edge is the first one, unless a store is lost in that time; so
- * the time is as short as possible. */
-static struct survey_question after_question(
-	const struct survey *s, enum edge edge, double range_s)
-{
-	return (struct survey_question){ "", "min_over_time",
-		s->edges[edge] + s->lag_s + 1 + range_s, range_s, 2 * (int)edge + 1 };
+	fleet_query(b, query, s->edges[EDGE_END], take_info, s);
 }
 
 int survey_edges(struct survey *s, struct err *e)
@@ -340,15 +327,13 @@ int survey_edges(struct survey *s, struct err *e)
 	}
 	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;
 	for (enum edge edge = 0; edge < EDGES; edge++) {
-		double t = s->edges[edge];
-		const struct survey_question before_q = { "", "last_over_time", t, LOOK_S,
-			2 * (int)edge };
-		const struct survey_question after_q = after_question(s, edge, AFTER_S);
-		survey_ask(s, &b, &before_q);
+		const struct survey_question before = { SLOT_BEFORE(edge), LOOK_S, "" };
+		const struct survey_question after = { SLOT_AFTER(edge), AFTER_S, "" };
+		survey_ask(s, &b, &before);
 		if (edge == EDGE_END)
-			ask_info(s, &b, &before_q);
+			ask_info(s, &b, &before);
 		if (edge == EDGE_START || s->has_after)
-			survey_ask(s, &b, &after_q);
+			survey_ask(s, &b, &after);
 	}
 	if (rc == 0)
 		rc = fleet_run(&b, e);
@@ -448,19 +433,20 @@ static int ask_later(struct survey *s, struct chosen *c, struct err *e)
 		if (edge == EDGE_END && !s->has_after)
 			break;
 		for (size_t i = 0; i < 2 && rc == 0 && ranges[edge][i] >= LOOK_S; i++)
-			rc = ask_lacking(s, c, after_question(s, edge, ranges[edge][i]), e);
+			rc = ask_lacking(s, c,
+				(struct survey_question){
+					SLOT_AFTER(edge), ranges[edge][i], "" },
+				e);
 	}
 	return rc;
 }
 
 int survey_edges_exceptions(struct survey *s, struct err *e)
 {
-	double from = s->edges[EDGE_START], to = s->edges[EDGE_END], range_s = to - from - 1;
-	const struct survey_question at_start = { "", "last_over_time", from, LONG_LOOK_S,
-		METER_BEFORE_START };
-	const struct survey_question at_end = { "", "last_over_time", to, range_s,
-		METER_BEFORE_END };
-	const struct survey_question first = { "", "min_over_time", to, range_s, METER_FIRST };
+	double range_s = s->edges[EDGE_END] - s->edges[EDGE_START] - 1;
+	const struct survey_question at_start = { METER_BEFORE_START, LONG_LOOK_S, "" };
+	const struct survey_question at_end = { METER_BEFORE_END, range_s, "" };
+	const struct survey_question first = { METER_FIRST, range_s, "" };
 	struct chosen c = { .keys = calloc(s->n_hosts + 1, sizeof(*c.keys)) };
 	int rc = c.keys ? ask_lacking(s, &c, at_start, e) : err_memory(e);
 	if (rc == 0)

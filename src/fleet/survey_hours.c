@@ -16,18 +16,11 @@ enum { SLACK_MS = 1000 * (LOOK_S + 100) };
 
 #define PLACE_NONE UINT64_MAX
 
-/* The counters whose hours are read, and their family. */
-struct hours_of {
-	const struct meters *rows;
-	const char *family, *label; /* the label of a row's name */
-	const char *recorded;	    /* a family with the sums of each host; NULL: none */
-	int state;		    /* one state for all; -1: a label has it */
-};
-
 /* Full hours of the window, and the sums at some of them. */
 struct hours {
 	struct survey *s;
-	struct hours_of of;
+	const struct survey_family *family; /* of the counters */
+	const struct meters *rows;
 	int64_t first, n; /* number of the first hour since 1970, and how many */
 	int64_t from, to; /* those in `sums`, from <= hour < to, from 0 on */
 	double *sums;	  /* by hour, then host, then state; NAN: none */
@@ -48,9 +41,7 @@ static void book(struct survey *s, struct stretch span, int state, int64_t ms)
  * hosts and states. PLACE_NONE: nowhere. */
 static int place_series(struct hours *h, const struct sample *sample, struct err *e)
 {
-	int state = h->of.state >= 0
-			    ? h->of.state
-			    : survey_state(engine_answer_label(sample->labels, "state"));
+	int state = survey_state(h->family, sample);
 	const struct survey_host *host = survey_host(h->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
@@ -76,7 +67,7 @@ static int take_sum(void *context, const struct sample *sample, struct err *e)
 static bool restriction_of_rows(const struct hours *h)
 {
 	const struct text_list *only = h->s->q->only.lists;
-	return h->of.rows == &h->s->users || only[ONLY_CARD].n || only[ONLY_MODEL].n;
+	return h->rows == &h->s->users || only[ONLY_CARD].n || only[ONLY_MODEL].n;
 }
 
 /* Whether the recording rule has the sums of all hosts at both edges. */
@@ -86,11 +77,11 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 	struct batch b = { .fleet = s->f };
 	double counts[EDGES] = { 0 };
 	*has = false;
-	if (!h->of.recorded || restriction_of_rows(h))
+	if (restriction_of_rows(h))
 		return 0;
 	const char *query =
 		arena_textf(&b.texts, "count(count by (%s) (last_over_time(%s[%ds])))",
-			s->f->by, fleet_select(&b, h->of.recorded, ""), LOOK_S);
+			s->f->by, fleet_select(&b, FAMILY_HOST_SUM, ""), LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
 		fleet_query(&b, query, s->edges[edge], survey_take_value, &counts[edge]);
 	int rc = fleet_run(&b, e);
@@ -108,16 +99,16 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 static void ask_part(struct hours *h, struct batch *b, bool recorded, const char *extra)
 {
 	struct survey *s = h->s;
-	const char *by = s->f->by, *state = h->of.state >= 0 ? "" : ",state";
-	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : h->of.rows->n) * 4;
+	const char *by = s->f->by, *state = h->family->state >= 0 ? "" : ",state";
+	int64_t series = 1 + (int64_t)(recorded ? s->n_hosts : h->rows->n) * 4;
 	int64_t each = 1 + MOST_SAMPLES / (series * SAMPLES_PER_HOUR);
 	if (each > 1 + MOST_VALUES / series)
 		each = 1 + MOST_VALUES / series;
 	const char *query = arena_textf(&b->texts, "last_over_time(%s[%ds])",
-		fleet_select(b, recorded ? h->of.recorded : h->of.family, extra), LOOK_S);
+		fleet_select(b, recorded ? FAMILY_HOST_SUM : h->family->name, extra), LOOK_S);
 	if (s->has_twins && !recorded)
 		query = arena_textf(
-			&b->texts, "max by (%s,%s%s) (%s)", by, h->of.label, state, query);
+			&b->texts, "max by (%s,%s%s) (%s)", by, h->family->label, state, query);
 	query = arena_textf(
 		&b->texts, "%s by (%s%s) (%s)", recorded ? "max" : "sum", by, state, query);
 	for (int64_t from = h->from; from < h->to; from += each) {
@@ -137,16 +128,16 @@ static void ask_part(struct hours *h, struct batch *b, bool recorded, const char
  * one part, because its sum must be in one answer. */
 static void ask_chosen(struct hours *h, struct batch *b)
 {
-	const struct meters *m = h->of.rows;
+	const struct meters *m = h->rows;
 	struct names asked = { 0 };
 	struct str extra = { 0 };
 	struct err e = { 0 };
 	for (size_t i = 0; i < m->n && !b->texts.failed; i++) {
 		bool more = true, same = i + 1 < m->n && m->rows[i + 1].host == m->rows[i].host;
 		if (!names_has(&asked, 0, m->rows[i].name))
-			more = fleet_match_more(&extra, h->of.label, m->rows[i].name);
+			more = fleet_match_more(&extra, h->family->label, m->rows[i].name);
 		b->texts.failed |= names_find(&asked, 0, m->rows[i].name, &e) == IDMAP_NONE;
-		if (i + 1 < m->n && (more || same || h->of.rows == &h->s->users))
+		if (i + 1 < m->n && (more || same || h->rows == &h->s->users))
 			continue;
 		str_add(&extra, "\"");
 		ask_part(h, b, false, str_text(&extra));
@@ -168,7 +159,7 @@ static void grow(
 	struct hours *h, struct survey_host *host, int state, double time_s, int64_t value_ms)
 {
 	struct survey *s = h->s;
-	bool of_users = h->of.rows == &s->users;
+	bool of_users = h->rows == &s->users;
 	int64_t before_ms = host->start_ms[state], grown_ms = value_ms - before_ms;
 	struct stretch span = { host->booked_to[state], time_s };
 	if (span.from >= span.to)
@@ -222,9 +213,9 @@ static void begin(const struct hours *h)
 							 ? s->edges[EDGE_START]
 							 : host->first;
 	}
-	for (size_t i = 0; i < h->of.rows->n; i++) {
-		const struct meter_row *row = &h->of.rows->rows[i];
-		s->hosts[row->host].n_cards += h->of.rows == &s->cards;
+	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct meter_row *row = &h->rows->rows[i];
+		s->hosts[row->host].n_cards += h->rows == &s->cards;
 		for (int state = 0; state < METER_STATES; state++) {
 			bool in_sum = false;
 			double value = survey_start(s, row, state, &in_sum);
@@ -239,9 +230,9 @@ static void finish(struct hours *h)
 {
 	struct survey *s = h->s;
 	int64_t *ends = calloc(s->n_hosts + 1, METER_STATES * sizeof(*ends));
-	for (size_t i = 0; i < h->of.rows->n && ends; i++)
+	for (size_t i = 0; i < h->rows->n && ends; i++)
 		for (int state = 0; state < METER_STATES; state++) {
-			const struct meter_row *row = &h->of.rows->rows[i];
+			const struct meter_row *row = &h->rows->rows[i];
 			double value = survey_end(s, row, state);
 			ends[row->host * METER_STATES + (size_t)state] +=
 				isnan(value) ? 0 : llround(1000 * value);
@@ -280,19 +271,21 @@ static int read_hours(struct hours *h, struct err *e)
 	return rc;
 }
 
-static struct hours hours_of(struct survey *s, struct hours_of of)
+static struct hours hours_of(struct survey *s, enum survey_kind kind)
 {
 	int64_t first = (int64_t)floor(s->edges[EDGE_START] / HOUR_S) + 1;
 	int64_t end = (int64_t)ceil(s->edges[EDGE_END] / HOUR_S);
-	return (struct hours){
-		.s = s, .of = of, .first = first, .n = end - first, .n_hosts = s->n_hosts
-	};
+	return (struct hours){ .s = s,
+		.family = &survey_families[kind],
+		.rows = survey_meters(s, &survey_families[kind]),
+		.first = first,
+		.n = end - first,
+		.n_hosts = s->n_hosts };
 }
 
 int survey_hours(struct survey *s, struct err *e)
 {
-	struct hours h = hours_of(
-		s, (struct hours_of){ &s->cards, FAMILY_CARD, "uuid", FAMILY_HOST_SUM, -1 });
+	struct hours h = hours_of(s, COUNT_CARDS);
 	s->fill->clock.days_only = s->a->of_users;
 	int rc = 0;
 	begin(&h);
@@ -322,20 +315,15 @@ void survey_hours_settle(struct survey *s, const struct meters *m)
 
 int survey_hours_of_users(struct survey *s, struct err *e)
 {
-	static const struct hours_of families[] = {
-		{ .family = FAMILY_IDENTITY, .label = "identity", .state = -1 },
-		{ .family = FAMILY_SQUATTING, .label = "identity", .state = HOLDER_SQUATTING },
-	};
 	int rc = 0;
 	hours_clear(&s->a->days);
 	s->fill->clock.days_only = false;
-	struct hours h = hours_of(s, families[0]);
-	h.of.rows = &s->users;
+	struct hours h = hours_of(s, COUNT_USERS);
 	begin(&h);
-	for (size_t i = 0; i < 2 && rc == 0 && h.n > 0 && s->users.n; i++) {
-		h.of = families[i];
-		h.of.rows = &s->users;
-		rc = read_hours(&h, e);
+	for (int kind = COUNT_USERS; kind <= COUNT_SQUATTING && rc == 0; kind++) {
+		h.family = &survey_families[kind];
+		if (h.n > 0 && s->users.n)
+			rc = read_hours(&h, e);
 	}
 	if (rc == 0)
 		finish(&h);
