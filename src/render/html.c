@@ -93,6 +93,19 @@ void html_patterns(struct str *out)
 	str_add(out, "</defs></svg>\n");
 }
 
+void html_key(struct str *out, const char *class)
+{
+	str_addf(out,
+		"<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">"
+		"<rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+		class);
+}
+
+void html_warning(struct str *out, const char *text)
+{
+	html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", text);
+}
+
 /* A table while it is printed. */
 struct shown {
 	struct str *out;
@@ -104,27 +117,13 @@ struct shown {
 /* No table has more columns. */
 enum { COLUMNS_MAX = 64 };
 
-static bool has_value(const struct table *t, size_t column)
-{
-	bool text = t->columns[column].kind == COLUMN_TEXT;
-	for (size_t row = 0; row < t->n_rows; row++) {
-		const struct cell *cell = table_cell(t, row, column);
-		if (text ? cell->text && *cell->text : isfinite(cell->number))
-			return true;
-	}
-	return false;
-}
-
 /* Which columns are shown; computed once, because it reads every row. */
 static uint64_t shown_columns(const struct table *t)
 {
 	uint64_t shown = 0;
 	assert(t->n_columns <= COLUMNS_MAX);
-	for (size_t i = 0; i < t->n_columns; i++) {
-		const struct column *c = &t->columns[i];
-		if (c->title && (!c->optional || has_value(t, i)))
-			shown |= UINT64_C(1) << i;
-	}
+	for (size_t i = 0; i < t->n_columns; i++)
+		shown |= (uint64_t)text_shows(t, i) << i;
 	return shown;
 }
 

@@ -8,6 +8,11 @@
 /* Appends escaped text, which is also safe in a quoted attribute. */
 void html_text(struct str *out, const char *text);
 
+/* Appends the sign of a state, in the colour of its class. */
+void html_key(struct str *out, const char *class);
+/* Appends a paragraph that the reader must not miss. */
+void html_warning(struct str *out, const char *text);
+
 /* Appends the fill patterns of states, which the stylesheet refers to, so that states differ
  * not only by colour. Once per page. */
 void html_patterns(struct str *out);

@@ -191,7 +191,7 @@ static size_t count_known(const struct table *t, size_t c)
 	return n;
 }
 
-static bool is_shown(const struct table *t, size_t c)
+bool text_shows(const struct table *t, size_t c)
 {
 	return t->columns[c].title && (!t->columns[c].optional || count_known(t, c));
 }
@@ -216,7 +216,7 @@ static void choose_widths(
 {
 	size_t used = 0, flexible = MAX_COLUMNS;
 	for (size_t c = 0; c < t->n_columns; c++) {
-		widths[c] = is_shown(t, c) ? column_width(t, c, style) : 0;
+		widths[c] = text_shows(t, c) ? column_width(t, c, style) : 0;
 		if (!widths[c])
 			continue;
 		used += (used ? GAP : INDENT) + widths[c];

@@ -35,5 +35,7 @@ void text_end_line(struct str *out);
 /* A cell as people read it; "-" when it is unknown. */
 void text_cell(char *dst, size_t cap, const struct column *column, const struct cell *cell,
 	const struct text_style *style);
+/* Whether people see a column: an optional one only if a row has a value. */
+bool text_shows(const struct table *t, size_t column);
 /* Appends the table with a heading, indented by two. */
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style);

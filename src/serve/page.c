@@ -90,19 +90,6 @@ void page_gauge(struct str *out, double share, const char *class)
 		class, wide);
 }
 
-void page_key(struct str *out, const char *state)
-{
-	str_addf(out,
-		"<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">"
-		"<rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
-		state);
-}
-
-void page_warning(struct str *out, const char *text)
-{
-	html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", text);
-}
-
 void page_user_link(struct str *out, const char *user)
 {
 	if (strcmp(user, USER_DEAD) == 0) {
@@ -192,7 +179,7 @@ static void add_age(struct str *out, const struct request *q, const struct prese
 		snprintf(text, sizeof(text),
 			"The recorder of %s wrote last%s (%s). To find out why: gua status",
 			h->hostname, ago.text, moment.text);
-	page_warning(out, text);
+	html_warning(out, text);
 }
 
 void page_present_age(

@@ -31,10 +31,6 @@ void page_end(struct str *out);
 /* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. The bar is
  * decorative: the number stands beside it. */
 void page_gauge(struct str *out, double share, const char *class);
-/* Appends the sign of a state, as in the report. */
-void page_key(struct str *out, const char *state);
-/* Appends a paragraph that the reader must not miss. */
-void page_warning(struct str *out, const char *text);
 
 /* Appends a link to the page of a user. */
 void page_user_link(struct str *out, const char *user);

@@ -184,7 +184,7 @@ static void write_page(struct view *v, const struct err *e)
 			page_present_age(v->out, v->q, &b, false);
 			page_holders(v->out, v->q, &b, v->page->now);
 		} else {
-			page_warning(v->out, why.text);
+			html_warning(v->out, why.text);
 		}
 		present_store_finish(&b);
 	}
@@ -194,7 +194,7 @@ static void write_page(struct view *v, const struct err *e)
 		const struct audit_question *asked = &v->params.asked.question;
 		char sentence[ERR_TEXT_CAP];
 		answer_sentence(sentence, e);
-		page_warning(v->out, sentence);
+		html_warning(v->out, sentence);
 		if (!v->answer.empty)
 			str_add(v->out, "<p><a href=\"/audit\">The audit of all users and "
 					"GPUs</a></p>\n");

@@ -96,7 +96,7 @@ static void add_tile(const struct view *v, const struct present_card *c)
 		"%s</a> <span class=\"model\">%s</span></h3>\n<p class=\"now\">",
 		state, c->id.uuid, c->id.uuid, card_label(&c->id).text,
 		card_short_name(c->id.name));
-	page_key(v->out, state);
+	html_key(v->out, state);
 	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
 			v->b->hosts[c->host].stale ? "was " : "", state_looks[c->state].word);
@@ -171,9 +171,9 @@ void page_now(const struct request *q, struct answer *a)
 		simulated |= v.b->hosts[i].simulated && !played;
 	}
 	if (simulated)
-		page_warning(v.out, SIMULATED_WARNING);
+		html_warning(v.out, SIMULATED_WARNING);
 	if (captured)
-		page_warning(v.out, CAPTURED_WARNING);
+		html_warning(v.out, CAPTURED_WARNING);
 	page_present_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);
