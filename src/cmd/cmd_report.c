@@ -144,16 +144,16 @@ enum { SIMULATED_NAMED = 5 };
 static void note_simulated(const struct report *r)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < r->n_hosts; i++)
-		n += r->hosts[i].simulated;
+	for (size_t i = 0; i < r->a->n_hosts; i++)
+		n += r->a->hosts[i].simulated;
 	if (n > SIMULATED_NAMED)
 		log_notice("%zu of %zu hosts: simulated data, invented and not measured on a "
 			   "GPU",
-			n, r->n_hosts);
-	for (size_t i = 0; i < r->n_hosts && n <= SIMULATED_NAMED; i++)
-		if (r->hosts[i].simulated)
-			log_notice("%s: %s", r->hosts[i].hostname,
-				r->hosts[i].captured ? CAPTURED_NOTE : SIMULATED_NOTE);
+			n, r->a->n_hosts);
+	for (size_t i = 0; i < r->a->n_hosts && n <= SIMULATED_NAMED; i++)
+		if (r->a->hosts[i].simulated)
+			log_notice("%s: %s", r->a->hosts[i].hostname,
+				r->a->hosts[i].captured ? CAPTURED_NOTE : SIMULATED_NOTE);
 }
 
 static int print_report(const struct call *call, const struct report *r, struct err *e)

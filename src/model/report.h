@@ -195,7 +195,8 @@ struct report_section {
 enum { REPORT_SECTIONS = 14 };
 
 struct report {
-	bool utc;     /* for times in sentences and the hours of the week */
+	const struct audit *a; /* what it is made from, and borrows */
+	bool utc;	       /* for times in sentences and the hours of the week */
 	bool minutes; /* the cards' time is short: people see GPU-minutes, not GPU-hours */
 	bool linked;  /* set by the caller that shows it: the report is part of a page of gua
 			 serve, which has its own heading, and names and days are links */
@@ -204,15 +205,9 @@ struct report {
 	const char *link_spells; /* if linked, set by the page: link to this page with more idle
 				    spells */
 	size_t n_spells_left;	 /* idle spells that are not in `longest` */
-	const struct audit_host *hosts; /* the audit's, like all that they hold */
-	size_t n_hosts;
-	size_t n_listed; /* people see the cards of the first n_listed hosts: all, or a few of
-			    many */
-	int64_t since_ms, until_ms, length_ms, resolution_ms;
-	int64_t asked_since_ms, asked_until_ms; /* as in audit.h, like the next two */
-	bool clipped_start, clipped_end;
-	struct rules rules;
-	bool rules_mixed, strict; /* as in audit.h */
+	size_t n_listed;   /* people see the cards of the first n_listed hosts: all, or a few of
+			      many */
+	int64_t length_ms; /* of the window */
 
 	int64_t ms[CARD_STATES], observed_ms;
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of
@@ -221,12 +216,10 @@ struct report {
 				      add up to 100.0 % */
 	double shown_observed;	   /* with shown[CARD_UNOBSERVED] */
 	double observed;	   /* share of the window; NAN without a window */
-	bool has_leases;	   /* as in audit.h: else nothing says what is reserved */
 	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;
-	bool of_users; /* the report is about some users: the headline, waste and hours of the
-			  week cover the time that they held cards, `held`; ms[] is still the
-			  time of the cards */
+	/* In a report about some users (a->of_users), the headline, waste and hours of the week
+	 * cover the time that they held cards; ms[] is still the time of the cards. */
 	struct audit_sums held; /* presence of all users in the report, added up */
 	int64_t held_ms;	/* over all states */
 	double held_share[HOLDER_STATES], shown_held[HOLDER_STATES]; /* shown: rounded */
@@ -234,7 +227,6 @@ struct report {
 	struct report_state states[STATE_LOOKS]; /* the states of the headline that are shown */
 	size_t n_states;
 	struct report_waste waste;
-	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
 	bool has_hours;			 /* enough of them were observed to show them */
 	struct report_trend trend;
@@ -254,8 +246,7 @@ struct report {
 	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
-	const struct audit_stores *stores; /* the audit's */
-	const struct audit_fleet *fleet;   /* the audit's; NULL: it is not of metrics */
-	const struct asked_hosts *asked;   /* of the request; may be NULL */
-	bool failed;			   /* out of memory: the report is incomplete */
+	const struct audit_fleet *fleet; /* the audit's; NULL: it is not of metrics */
+	const struct asked_hosts *asked; /* of the request; may be NULL */
+	bool failed;			 /* out of memory: the report is incomplete */
 };

@@ -50,20 +50,20 @@ static void add_title(struct digest *d)
 {
 	const struct report *r = d->r;
 	struct str title = { 0 };
-	struct tm from = moment_fields(r->since_ms, r->utc);
-	struct tm to = moment_fields(r->until_ms, r->utc);
+	struct tm from = moment_fields(r->a->since_ms, r->utc);
+	struct tm to = moment_fields(r->a->until_ms, r->utc);
 	bool days = !from.tm_hour && !from.tm_min && !to.tm_hour && !to.tm_min;
-	struct brief since = moment_text(r->since_ms, r->utc);
-	struct brief until = moment_text(days ? r->until_ms - 1 : r->until_ms, r->utc);
+	struct brief since = moment_text(r->a->since_ms, r->utc);
+	struct brief until = moment_text(days ? r->a->until_ms - 1 : r->a->until_ms, r->utc);
 	if (days)
 		since.text[14] = until.text[14] = '\0'; /* "Mon 2026-11-02" */
 	str_add(&title, *r->person.name ? "GPU use of " : "GPU use");
 	text_add_cut(&title, process_shown_user(r->person.name), NAME, &d->style);
 	str_add(&title, " on ");
-	if (r->n_hosts == 1)
-		text_add_cut(&title, r->hosts[0].hostname, NAME, &d->style);
+	if (r->a->n_hosts == 1)
+		text_add_cut(&title, r->a->hosts[0].hostname, NAME, &d->style);
 	else
-		str_addf(&title, "%zu hosts", r->n_hosts);
+		str_addf(&title, "%zu hosts", r->a->n_hosts);
 	str_addf(&title, ": %s to %s%s", since.text, until.text, days && r->utc ? " UTC" : "");
 	add_sentences(d, SENTENCE_SIMULATED, SIZE_MAX);
 	add_text(d, str_text(&title));
@@ -203,8 +203,8 @@ static void add_more(struct digest *d, const char *options)
 {
 	char since[40], until[40], text[512];
 	const struct audit_fleet *f = d->r->fleet;
-	show_option(since, d->r->since_ms, d->r->utc);
-	show_option(until, d->r->until_ms, d->r->utc);
+	show_option(since, d->r->a->since_ms, d->r->utc);
+	show_option(until, d->r->a->until_ms, d->r->utc);
 	snprintf(text, sizeof(text), "More: gua report%s%s --since %s --until %s%s",
 		f ? " --from " : "", f ? f->url : "", since, until, options);
 	add_text(d, text);
@@ -213,8 +213,8 @@ static void add_more(struct digest *d, const char *options)
 /* Whether a host is recorded now: old data does not show what is held now. */
 static bool is_recorded_now(const struct report *r)
 {
-	for (size_t i = 0; i < r->n_hosts; i++)
-		if (r->hosts[i].recording)
+	for (size_t i = 0; i < r->a->n_hosts; i++)
+		if (r->a->hosts[i].recording)
 			return true;
 	return false;
 }

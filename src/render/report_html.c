@@ -43,16 +43,16 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 {
 	const struct sentence *s;
 	for (size_t i = 0; (s = report_next_sentence(r, kind, &i));)
-		html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", s->text);
+		html_warning(out, s->text);
 }
 
 /* The subject of the report: the only host, or the number of hosts. */
 static void add_subject(struct str *out, const struct report *r)
 {
-	if (r->n_hosts == 1)
-		html_text(out, r->hosts[0].hostname);
+	if (r->a->n_hosts == 1)
+		html_text(out, r->a->hosts[0].hostname);
 	else
-		str_addf(out, "%zu hosts", r->n_hosts);
+		str_addf(out, "%zu hosts", r->a->n_hosts);
 }
 
 static void add_headline(struct str *out, const struct report *r)
@@ -80,14 +80,11 @@ static void add_headline(struct str *out, const struct report *r)
 	str_add(out, "</svg>\n<dl class=\"states\">\n");
 	for (size_t i = 0; i < r->n_states; i++) {
 		const struct report_state *s = &r->states[i];
-		html_addf(out,
-			"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
-			"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" "
-			"height=\"12\"/></svg>"
-			"%s</dt><dd><strong>%.1f%%</strong>",
-			state_looks[s->look].key, s->label, 100 * s->shown);
+		str_add(out, "<div class=\"state\"><dt>");
+		html_key(out, state_looks[s->look].key);
+		html_addf(out, "%s</dt><dd><strong>%.1f%%</strong>", s->label, 100 * s->shown);
 		double tenths = ceil(1000 * r->uncertainty - 1e-6);
-		if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+		if (s->look == CARD_IDLE_HELD && !r->a->of_users && tenths >= 1)
 			str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
 		if (*s->remark)
 			html_addf(out, "<br><span class=\"dim\">%s</span>", s->remark);
@@ -112,21 +109,21 @@ static void add_cards(struct str *out, const struct report *r)
 	size_t first = 0;
 	char caption[256];
 	for (size_t i = 0; i < r->n_listed; i++) {
-		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
+		struct table cards = table_part(&r->cards, first, r->a->hosts[i].n_cards);
 		first += cards.n_rows;
 		snprintf(caption, sizeof(caption), "What each GPU of %s did",
-			r->hosts[i].hostname);
+			r->a->hosts[i].hostname);
 		const struct report_block block = {
 			.table = &cards, .caption = caption, .bars = "idle-held"
 		};
 		add_table(out, r, &block);
 	}
-	if (r->n_listed < r->n_hosts)
+	if (r->n_listed < r->a->n_hosts)
 		str_addf(out,
 			"<p>The %zu hosts with the most idle-held time of %zu. <code>--by "
 			"host</code> lists hosts, <code>--host NAME</code> shows one, and "
 			"<code>--format csv --by card</code> has all GPUs.</p>\n",
-			r->n_listed, r->n_hosts);
+			r->n_listed, r->a->n_hosts);
 }
 
 static void add_head(struct str *out, const char *caption, const char *const *titles, size_t n)
@@ -178,7 +175,7 @@ static void add_compare(struct str *out, const struct report *r)
 /* What the shares refer to. */
 static const char *whole_word(const struct report *r)
 {
-	return r->of_users ? "the time held" : "observed time";
+	return r->a->of_users ? "the time held" : "observed time";
 }
 
 /* Appends the beginning of a link to the report of a period, if there are links. */
@@ -200,14 +197,14 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 {
 	enum { TALL = 120 };
 	const struct report_period *p = &r->trend.periods[i];
-	size_t n = CARD_STATES - r->of_users;
+	size_t n = CARD_STATES - r->a->of_users;
 	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85; /* x in percent */
 	for (size_t k = 0; k < n; k++)
 		all += (double)p->ms[state_order[k]];
 	add_zoom(out, r, p);
 	str_addf(out, "<g><title>%s: ", p->name);
 	if (isnan(p->share[CARD_ACTIVE]))
-		str_add(out, r->of_users ? "nothing held" : "no reading");
+		str_add(out, r->a->of_users ? "nothing held" : "no reading");
 	else
 		str_addf(out, "%s %.1f %%, %s %.1f %%, unobserved %.1f %%",
 			report_text_state(r, CARD_ACTIVE), 100 * p->share[CARD_ACTIVE],
@@ -240,7 +237,7 @@ static void add_trend(struct str *out, const struct report *r)
 		"by "
 		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
 		r->linked ? "group" : "img", /* role "img" would hide its links */
-		r->of_users ? "the time held" : "the GPUs&#39; time",
+		r->a->of_users ? "the time held" : "the GPUs&#39; time",
 		period_unit_names[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
@@ -419,14 +416,13 @@ static void add_legend(struct str *out, const struct report *r)
 	const struct report_timeline *t = &r->timeline;
 	bool used[MARK_SHAPES] = { false };
 	str_add(out, "<ul class=\"legend\">\n");
-	for (size_t n = 0; n < CARD_STATES; n++)
-		if (t->states[state_order[n]])
-			str_addf(out,
-				"<li><svg class=\"key\" viewBox=\"0 0 12 12\" "
-				"aria-hidden=\"true\">"
-				"<rect class=\"%s\" width=\"12\" "
-				"height=\"12\"/></svg>%s</li>\n",
-				state_looks[state_order[n]].key, t->words[state_order[n]]);
+	for (size_t n = 0; n < CARD_STATES; n++) {
+		if (!t->states[state_order[n]])
+			continue;
+		str_add(out, "<li>");
+		html_key(out, state_looks[state_order[n]].key);
+		str_addf(out, "%s</li>\n", t->words[state_order[n]]);
+	}
 	for (size_t i = 0; i < t->n_marks; i++)
 		used[timeline_shape_of(t->marks[i].kind)] = true;
 	for (int i = 0; i < MARK_SHAPES; i++)
@@ -487,7 +483,7 @@ static void add_timeline(struct str *out, const struct report *r)
 		"<th scope=\"col\"><span class=\"hidden\">GPU</span></th><th "
 		"scope=\"col\"><span "
 		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
-		r->of_users ? "The time that they held each GPU" : "What each GPU did",
+		r->a->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
 	for (size_t i = 0; i < timeline_shown(t); i++)
 		add_lane(out, r, i, &at);
@@ -572,8 +568,8 @@ static const struct {
 void report_html_title(struct str *out, const struct report *r)
 {
 	add_subject(out, r);
-	str_addf(out, ", %s to %s", moment_text(r->since_ms, r->utc).text,
-		moment_text(r->until_ms, r->utc).text);
+	str_addf(out, ", %s to %s", moment_text(r->a->since_ms, r->utc).text,
+		moment_text(r->a->until_ms, r->utc).text);
 }
 
 void report_html_body(struct str *out, const struct report *r)
@@ -596,8 +592,8 @@ void report_html_body(struct str *out, const struct report *r)
 	add_sentences(out, r, SENTENCE_CLIPPED);
 	add_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
-	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
-		const struct audit_host *h = &r->hosts[i];
+	for (size_t i = 0; i < r->a->n_hosts && r->n_listed == r->a->n_hosts; i++) {
+		const struct audit_host *h = &r->a->hosts[i];
 		html_addf(out, "<li>%s (%s, driver %s", h->hostname,
 			*h->environment ? h->environment : "unknown",
 			*h->driver ? h->driver : "unknown");

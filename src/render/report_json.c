@@ -14,14 +14,14 @@ static void add_seconds(struct json *j, const char *key, int64_t ms)
 static void add_window(struct json *j, const struct report *r)
 {
 	json_open(j, "window", '{');
-	json_moment(j, "since", r->since_ms);
-	json_moment(j, "until", r->until_ms);
-	json_moment(j, "asked_since", r->asked_since_ms);
-	json_moment(j, "asked_until", r->asked_until_ms);
-	json_bool(j, "clipped", r->clipped_start || r->clipped_end);
+	json_moment(j, "since", r->a->since_ms);
+	json_moment(j, "until", r->a->until_ms);
+	json_moment(j, "asked_since", r->a->asked_since_ms);
+	json_moment(j, "asked_until", r->a->asked_until_ms);
+	json_bool(j, "clipped", r->a->clipped_start || r->a->clipped_end);
 	add_seconds(j, "seconds", r->length_ms);
 	json_number(j, "observed", r->observed, 6);
-	add_seconds(j, "resolution_seconds", r->resolution_ms);
+	add_seconds(j, "resolution_seconds", r->a->resolution_ms);
 	json_close(j, '}');
 	/* The rules that were in force; those of a fleet's hosts are not known. */
 	static const char *const keys[] = { "active_util_pct", "held_mem_bytes",
@@ -31,13 +31,13 @@ static void add_window(struct json *j, const struct report *r)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !known; i++)
 		json_text(j, keys[i], NULL);
 	if (known) {
-		json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
-		json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
-		json_bool(j, "count_graphics", r->rules.count_graphics);
-		add_seconds(j, "spell_seconds", r->rules.spell_ms);
-		json_bool(j, "mixed", r->rules_mixed);
+		json_number(j, "active_util_pct", r->a->rules.active_util_pct, 6);
+		json_number(j, "held_mem_bytes", (double)r->a->rules.held_mem_bytes, 0);
+		json_bool(j, "count_graphics", r->a->rules.count_graphics);
+		add_seconds(j, "spell_seconds", r->a->rules.spell_ms);
+		json_bool(j, "mixed", r->a->rules_mixed);
 		json_text(j, "privacy",
-			privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
+			privacy_names[r->a->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
 	}
 	json_close(j, '}');
 }
@@ -61,19 +61,19 @@ static void add_restriction(struct json *j, const struct report *r)
 static void add_headline(struct json *j, const struct report *r)
 {
 	json_open(j, "headline", '{');
-	json_text(j, "of", r->of_users ? "held" : "observed");
+	json_text(j, "of", r->a->of_users ? "held" : "observed");
 	for (int state = 0; state < CARD_STATES; state++)
 		if (state != CARD_UNOBSERVED && state != CARD_RESERVED)
 			json_number(j, state_looks[state].key,
-				r->of_users ? r->held_share[state] : r->share[state], 6);
-	json_number(j, "squatting", r->of_users ? r->held_share[HOLDER_SQUATTING] : NAN, 6);
-	json_number(j, "idle_held_uncertainty", r->of_users ? NAN : r->uncertainty, 6);
-	bool reserved = r->has_leases && !r->of_users;
+				r->a->of_users ? r->held_share[state] : r->share[state], 6);
+	json_number(j, "squatting", r->a->of_users ? r->held_share[HOLDER_SQUATTING] : NAN, 6);
+	json_number(j, "idle_held_uncertainty", r->a->of_users ? NAN : r->uncertainty, 6);
+	bool reserved = r->a->has_leases && !r->a->of_users;
 	json_number(j, "reserved", reserved ? r->share[CARD_RESERVED] : NAN, 6);
 	json_close(j, '}');
 	json_open(j, "gpu_seconds", '{');
 	for (int state = 0; state < CARD_STATES; state++)
-		if (state == CARD_RESERVED && !r->has_leases)
+		if (state == CARD_RESERVED && !r->a->has_leases)
 			json_number(j, state_looks[state].key, NAN, 6);
 		else
 			add_seconds(j, state_looks[state].key, r->ms[state]);
@@ -113,7 +113,7 @@ static void add_heatmap(struct json *j, const struct report *r)
 			json_number(j, "hour", hour, 0);
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
 				add_seconds(j, state_looks[state].key, h->ms[state]);
-			if (r->has_leases)
+			if (r->a->has_leases)
 				add_seconds(j, "reserved", h->ms[CARD_RESERVED]);
 			json_close(j, '}');
 		}
@@ -248,15 +248,15 @@ void report_json(struct str *out, const struct report *r)
 	add_waste(&j, &r->waste);
 	rows_json_table(&j, "gpus", &r->cards);
 	rows_json_table(&j, "identities", &r->identities);
-	if (r->of_users || (r->fleet && r->fleet->n_partial))
+	if (r->a->of_users || (r->fleet && r->fleet->n_partial))
 		json_text(&j, "unattributed_share_gpu_seconds", NULL);
 	else
-		add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
+		add_seconds(&j, "unattributed_share_gpu_seconds", r->a->unattributed_ms);
 	if (!identity_by_is(&r->breakdown.by, IDENTITY_USER) &&
 		!identity_by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
 	rows_json_table(&j, "longest", &r->longest);
-	if (r->has_leases)
+	if (r->a->has_leases)
 		rows_json_table(&j, "leases", &r->leases);
 	else
 		json_text(&j, "leases", NULL);
@@ -282,8 +282,8 @@ void report_json(struct str *out, const struct report *r)
 		rows_json_table(&j, "policy", &r->policy);
 	if (r->fleet)
 		add_fleet(&j, r);
-	else if (r->stores->n_unread)
-		add_stores(&j, r->stores);
+	else if (r->a->stores.n_unread)
+		add_stores(&j, &r->a->stores);
 	if (r->asked)
 		add_asked(&j, r->asked);
 	json_close(&j, '}');

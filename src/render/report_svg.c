@@ -215,10 +215,10 @@ void report_svg(struct str *out, const struct report *r)
 	add_sentences(&p, SENTENCE_SIMULATED, "warn");
 	add_sentences(&p, SENTENCE_SIMULATED_HOST, "warn");
 	str_add(&title, "GPU usage audit: ");
-	if (r->n_hosts == 1)
-		str_add(&title, r->hosts[0].hostname);
+	if (r->a->n_hosts == 1)
+		str_add(&title, r->a->hosts[0].hostname);
 	else
-		str_addf(&title, "%zu hosts", r->n_hosts);
+		str_addf(&title, "%zu hosts", r->a->n_hosts);
 	add_line(&p, "title", 28, str_text(&title));
 	body.failed |= title.failed;
 	str_finish(&title);

@@ -37,10 +37,10 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 static void add_host(struct str *out, const struct report *r, size_t index, const char *rest,
 	const struct text_style *style)
 {
-	const struct audit_host *host = &r->hosts[index];
+	const struct audit_host *host = &r->a->hosts[index];
 	bool of_fleet =
 		r->fleet != NULL; /* metrics of a fleet do not include the environment */
-	size_t columns = style->columns - (r->n_hosts == 1 ? 6 : 2);
+	size_t columns = style->columns - (r->a->n_hosts == 1 ? 6 : 2);
 	struct str tail = { 0 };
 	str_add(&tail, " (");
 	if (!of_fleet) {
@@ -69,18 +69,20 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_IMPORTED, 0, style);
 	snprintf(rest, sizeof(rest), "  Window: %s", duration_clock(r->length_ms).text);
 	str_add(out, style->ascii ? "gua - " : "gua — ");
-	if (r->n_hosts == 1)
+	if (r->a->n_hosts == 1)
 		add_host(out, r, 0, rest, style);
 	else
-		str_addf(out, "%zu hosts%s\n", r->n_hosts, rest);
+		str_addf(out, "%zu hosts%s\n", r->a->n_hosts, rest);
 	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
 	add_sentences(out, r, SENTENCE_CLIPPED, 0, style);
 	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && r->n_listed == r->n_hosts; i++) {
-		size_t n = r->hosts[i].n_cards;
-		struct brief since = moment_text(r->hosts[i].known_ms, r->utc);
+	for (size_t i = 0;
+		i < r->a->n_hosts && r->a->n_hosts > 1 && r->n_listed == r->a->n_hosts; i++) {
+		size_t n = r->a->hosts[i].n_cards;
+		struct brief since = moment_text(r->a->hosts[i].known_ms, r->utc);
 		snprintf(rest, sizeof(rest), ": %zu GPU%s%s%s", n, n == 1 ? "" : "s",
-			r->hosts[i].late ? ", since " : "", r->hosts[i].late ? since.text : "");
+			r->a->hosts[i].late ? ", since " : "",
+			r->a->hosts[i].late ? since.text : "");
 		str_add(out, "  ");
 		add_host(out, r, i, rest, style);
 	}
@@ -128,9 +130,9 @@ static void add_headline(struct page *p)
 		const struct report_state *s = &p->r->states[i];
 		/* How far the share can be off, in percent, rounded up to a tenth. */
 		double tenths = ceil(1000 * p->r->uncertainty - 1e-6);
-		str_addf(p->out, "  %-*s%s %5.1f%%", p->r->of_users ? 18 : 12, s->label,
+		str_addf(p->out, "  %-*s%s %5.1f%%", p->r->a->of_users ? 18 : 12, s->label,
 			bar_mark(s->look, &p->style->text), 100 * s->shown);
-		if (s->look == CARD_IDLE_HELD && !p->r->of_users && tenths >= 1)
+		if (s->look == CARD_IDLE_HELD && !p->r->a->of_users && tenths >= 1)
 			str_addf(p->out, " %s %.1f", p->style->text.ascii ? "+-" : "±",
 				tenths / 10);
 		if (*s->remark)
@@ -149,16 +151,17 @@ static void add_cards(struct page *p)
 	size_t all = identity_by_is(&r->breakdown.by, IDENTITY_CARD) ? r->cards.n_rows : MOST;
 	size_t first = 0, shown = 0;
 	for (size_t i = 0; i < r->n_listed; i++) {
-		size_t n = r->hosts[i].n_cards;
+		size_t n = r->a->hosts[i].n_cards;
 		struct table cards =
 			table_part(&r->cards, first, n < all - shown ? n : all - shown);
 		first += n;
 		shown += cards.n_rows;
 		if (!cards.n_rows)
 			continue;
-		if (r->n_hosts > 1) {
+		if (r->a->n_hosts > 1) {
 			str_add(p->out, " ");
-			text_add_cut(p->out, r->hosts[i].hostname, style->columns - 2, style);
+			text_add_cut(
+				p->out, r->a->hosts[i].hostname, style->columns - 2, style);
 			str_add(p->out, "\n");
 		}
 		text_add_table(p->out, &cards, style);
@@ -166,12 +169,12 @@ static void add_cards(struct page *p)
 	if (shown < first)
 		str_addf(
 			p->out, "  " TIMELINE_MORE "; --by card\n  lists all\n", first - shown);
-	if (r->n_listed < r->n_hosts)
+	if (r->n_listed < r->a->n_hosts)
 		str_addf(p->out,
 			"  The %zu hosts with the most idle-held time of %zu. --by host lists "
 			"hosts, --host\n  NAME shows one, and --format csv --by card has all "
 			"GPUs.\n",
-			r->n_listed, r->n_hosts);
+			r->n_listed, r->a->n_hosts);
 }
 
 #define MS_PER_HOUR 3600e3
@@ -336,7 +339,7 @@ static const char *density(double share, bool ascii)
 
 const char *report_text_state(const struct report *r, enum card_state state)
 {
-	return r->of_users ? state_looks[state].users : state_looks[state].word;
+	return r->a->of_users ? state_looks[state].users : state_looks[state].word;
 }
 
 /* The states of a trend. */
@@ -370,8 +373,8 @@ static void add_periods(struct page *page)
 		size_t cells[SHARES_MAX];
 		for (int state = 0; state < CARD_STATES; state++)
 			parts[state] = (double)p->ms[state];
-		if (page->r->of_users) /* the rest of the cards' time does not belong to these
-					  users */
+		if (page->r->a->of_users) /* the rest of the cards' time does not belong to
+					  these users */
 			parts[CARD_UNOBSERVED] = 0;
 		shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
 		for (size_t k = 0; k < CARD_STATES; k++)
@@ -402,7 +405,7 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
  * they held nothing is not theirs. */
 static const char *trend_legend(const struct report *r, bool rows)
 {
-	if (r->of_users)
+	if (r->a->of_users)
 		return rows ? "the time held; unobserved: of the GPUs' time."
 			    : "the time held, as a number for the last one: ";
 	return rows ? "observed time; the bar is all time, blank where unobserved."
@@ -467,7 +470,7 @@ static void add_map(
 	struct str *out, const struct report *r, int state, const struct text_style *style)
 {
 	str_addf(out, "  %s, share of %s\n     ", report_text_state(r, (enum card_state)state),
-		r->of_users ? "the time held" : "observed time");
+		r->a->of_users ? "the time held" : "observed time");
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, " %02d", hour);
 	str_add(out, "\n");

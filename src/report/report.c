@@ -60,12 +60,16 @@ const char *report_unit(const struct report *r)
 	return r->minutes ? "GPU-minutes" : "GPU-hours";
 }
 
-void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
+struct report_place report_place(const struct audit *a, size_t card)
 {
+	const struct audit_card *c = &a->cards[card];
+	struct report_place place = {
+		.host = a->hosts[c->host].hostname, .uuid = c->id.uuid, .index = c->id.index
+	};
 	bool several = a->n_hosts > 1;
-	snprintf(dst, WHERE_CAP, "%s%s%s",
-		several ? a->hosts[a->cards[card].host].hostname : "", several ? " " : "",
-		card_label(&a->cards[card].id).text);
+	snprintf(place.where, sizeof(place.where), "%s%s%s", several ? place.host : "",
+		several ? " " : "", card_label(&c->id).text);
+	return place;
 }
 
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
@@ -119,7 +123,7 @@ static enum report_verdict judge(const struct report *r, const struct audit *a)
 	/* Of a fleet, hosts that reported nothing were not observed either. */
 	double n_hosts = (double)(a->n_hosts + a->fleet.n_missing);
 	double seen = n_hosts > 0 ? (double)a->n_hosts / n_hosts : 1;
-	if (r->of_users || r->observed_ms == 0)
+	if (a->of_users || r->observed_ms == 0)
 		return VERDICT_NONE;
 	if (r->observed * seen < LEAST_OBSERVED)
 		return VERDICT_LITTLE_OBSERVED;
@@ -387,7 +391,7 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->equivalent_unavailable = cards * r->share[CARD_IDLE_HELD];
 	w->equivalent_free = cards * r->share[CARD_TRULY_IDLE];
 	w->reserved_hours = w->equivalent_reserved = NAN;
-	if (r->has_leases) {
+	if (a->has_leases) {
 		w->reserved_hours = (double)r->ms[CARD_RESERVED] / 3600e3;
 		w->equivalent_reserved = cards * r->share[CARD_RESERVED];
 	}
@@ -400,9 +404,9 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 				     ? (double)NAN
 				     : (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
 	add_cost(w, a);
-	if (r->of_users) { /* their own idle time */
+	if (a->of_users) { /* their own idle time */
 		w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
-		if (r->has_leases)
+		if (a->has_leases)
 			w->reserved_hours = (double)r->held.reserved_ms / 3600e3;
 		w->equivalent_reserved = NAN;
 		w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
@@ -417,22 +421,10 @@ enum { LEAST_HOURS = 4 };
 
 void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	r->since_ms = a->since_ms;
-	r->until_ms = a->until_ms;
+	r->a = a;
 	r->length_ms = a->until_ms - a->since_ms;
-	r->asked_since_ms = a->asked_since_ms;
-	r->asked_until_ms = a->asked_until_ms;
-	r->clipped_start = a->clipped_start;
-	r->clipped_end = a->clipped_end;
-	r->resolution_ms = a->resolution_ms;
-	r->rules = a->rules;
-	r->rules_mixed = a->rules_mixed;
-	r->strict = a->strict;
-	r->hosts = a->hosts;
-	r->n_hosts = a->n_hosts;
 	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
 	double shown[SHARES_MAX];
-	r->of_users = a->of_users;
 	r->held = (struct audit_sums)AUDIT_SUMS_NONE;
 	for (size_t i = 0; i < a->n_identities; i++)
 		audit_sums_add(&r->held, &a->identities[i].sums);
@@ -454,13 +446,11 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 	r->uncertainty = a->fleet.asked && !a->fleet.sampled_ms
 				 ? (double)NAN
 				 : report_share(a->unsure_ms, r->observed_ms);
-	r->unattributed_ms = a->unattributed_ms;
-	r->has_leases = a->has_leases;
 	for (size_t i = 0; i < a->n_cards; i++)
 		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
-	if (r->of_users && r->held_ms > 0)
+	if (a->of_users && r->held_ms > 0)
 		ADD_STATES(r, holder_states, r->held.ms);
-	else if (!r->of_users && r->observed_ms > 0)
+	else if (!a->of_users && r->observed_ms > 0)
 		ADD_STATES(r, card_states, r->ms);
 	add_waste(r, a, q);
 }
@@ -469,7 +459,6 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 {
 	*r = (struct report){ .utc = q->utc,
 		.only = q->only,
-		.stores = &a->stores,
 		.fleet = a->fleet.asked ? &a->fleet : NULL,
 		.asked = q->asked };
 	report_add_figures(r, a, q);

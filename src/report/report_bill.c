@@ -53,7 +53,7 @@ void report_bill_total(struct bill_totals *t, const struct audit *a)
 		round_parts(two, 2, t->all.parts[part], cents);
 		t->held.parts[part] = cents[0];
 	}
-	t->held.squatting = llround(100 * a->held_cost.money[COST_SQUATTING]);
+	t->held.parts[COST_SQUATTING] = llround(100 * a->held_cost.money[COST_SQUATTING]);
 }
 
 /* Divides the cents of one part of the cost among the rows. */
@@ -70,8 +70,7 @@ static bool divide(const struct audit_cost *const *costs, size_t n, enum cost_pa
 	bool is_sum = whole && fabs((double)*whole - sum) < 2;
 	bool fits = exact && fitted && shares_fit(exact, n, is_sum ? *whole : own, fitted);
 	for (size_t i = 0; i < n && fits; i++)
-		*(part == COST_SQUATTING ? &cents[i].squatting : &cents[i].parts[part]) =
-			fitted[i];
+		cents[i].parts[part] = fitted[i];
 	free(exact);
 	free(fitted);
 	return fits;
@@ -81,17 +80,15 @@ bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
 	const struct bill_cents *whole, struct bill_cents *cents)
 {
 	bool fits = true;
-	for (int part = 0; part < COST_PARTS && fits; part++)
+	for (int part = 0; part < COSTS && fits; part++)
 		fits = divide(costs, n, part, whole ? &whole->parts[part] : NULL, cents);
-	return fits &&
-	       divide(costs, n, COST_SQUATTING, whole ? &whole->squatting : NULL, cents);
+	return fits;
 }
 
 void report_bill_add_cents(struct bill_cents *to, const struct bill_cents *more)
 {
-	for (int part = 0; part < COST_PARTS; part++)
+	for (int part = 0; part < COSTS; part++)
 		to->parts[part] += more->parts[part];
-	to->squatting += more->squatting;
 }
 
 double report_bill_sum(const struct bill_cents *cents)
@@ -218,9 +215,7 @@ double report_bill_money(const struct audit_cost *cost, size_t part)
 /* One part of the money or, with COSTS, all parts together. */
 static double shown_money(const struct bill_cents *cents, size_t part)
 {
-	if (part == COSTS)
-		return report_bill_sum(cents);
-	return (double)(part == COST_SQUATTING ? cents->squatting : cents->parts[part]) / 100;
+	return part == COSTS ? report_bill_sum(cents) : (double)cents->parts[part] / 100;
 }
 
 /* Makes 0 unknown: text omits a column when all its rows are unknown. */
@@ -360,7 +355,7 @@ static bool bill_list_cards(
 		const struct audit_card *card = &a->cards[i];
 		struct card_line line = { .price = "-",
 			.name = card_short_name(card->id.name) };
-		report_show_where(line.label, a, i);
+		str_copy(line.label, sizeof(line.label), report_place(a, i).where);
 		if (isfinite(card->price))
 			str_copy(line.price, sizeof(line.price),
 				report_bill_price(card->price).text);

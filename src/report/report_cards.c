@@ -96,9 +96,7 @@ struct card_row {
 
 #define OF(member) offsetof(struct card_row, member)
 #define SECONDS(state, which)                                                                  \
-	{                                                                                      \
-		state "_gpu_seconds", .json = "gpu_seconds." state, NUMBER(GPU_MS, ms[which])  \
-	}
+	COLUMN(state "_gpu_seconds", .json = "gpu_seconds." state, NUMBER(GPU_MS, ms[which]))
 static const struct column card_columns[] = {
 	{ "host", STRING(host) },
 	{ .title = "gpu", CHARS(label) },

@@ -118,8 +118,8 @@ static void add_figures(struct report *r, const struct report *before)
 		[FIGURE_GPUS] = "gpus" };
 	struct report_compare *c = &r->compare;
 	c->figure_table = (struct table)TABLE_OF(figure_columns);
-	const struct figure *figures = r->of_users ? user_figures : card_figures;
-	size_t n = r->of_users ? N_OF(user_figures) : N_OF(card_figures);
+	const struct figure *figures = r->a->of_users ? user_figures : card_figures;
+	size_t n = r->a->of_users ? N_OF(user_figures) : N_OF(card_figures);
 	for (const struct figure *f = figures; f < figures + n; f++) {
 		struct report_change change = { .key = f->key,
 			.label = f->label,
@@ -267,8 +267,8 @@ static void add_cautions(struct report *r, const struct report *before)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"%zu GPUs were observed in this window, and %zu in the other.",
 			r->observed_cards, before->observed_cards);
-	if (!state_rules_equal(&r->rules, &before->rules) || r->rules_mixed ||
-		before->rules_mixed)
+	if (!state_rules_equal(&r->a->rules, &before->a->rules) || r->a->rules_mixed ||
+		before->a->rules_mixed)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"The rules that say what is active and held were not the same.");
 }
@@ -281,8 +281,8 @@ void report_compare(
 	c->asked = true;
 	c->empty = other->before->n_cards == 0;
 	report_add_figures(&before, other->before, q);
-	c->since_ms = c->empty ? other->since_ms : before.since_ms;
-	c->until_ms = c->empty ? other->until_ms : before.until_ms;
+	c->since_ms = c->empty ? other->since_ms : other->before->since_ms;
+	c->until_ms = c->empty ? other->until_ms : other->before->until_ms;
 	c->observed = c->empty ? (double)NAN : before.observed;
 	add_figures(r, &before);
 	add_users(r, other, q);

@@ -379,10 +379,11 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 			  : row->key ? row->key
 				     : identity_kinds[kind].none;
 	const char *indent = level ? "  " : "";
-	char before[16] = "", where[WHERE_CAP];
+	char before[16] = "";
+	struct report_place place;
 	if (kind == IDENTITY_CARD) {
-		report_show_where(where, l->a, row->card);
-		key = where;
+		place = report_place(a, row->card);
+		key = place.where;
 	} else if (kind == IDENTITY_PROCESS) {
 		snprintf(before, sizeof(before), "%u ", (unsigned)row->pid);
 	} else if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {

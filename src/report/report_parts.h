@@ -31,9 +31,15 @@ struct hours_text report_hours(const struct report *r, int64_t ms);
 /* The unit of report_hours(): "GPU-hours" or "GPU-minutes". */
 const char *report_unit(const struct report *r);
 const char *report_plural(size_t n);
-/* A card, with its host if there are several: "2", "lab 2". */
+/* Where a card is, for the columns of its rows. */
 enum { WHERE_CAP = 192 };
-void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card);
+struct report_place {
+	const char *host, *uuid;
+	int64_t index;
+	char where[WHERE_CAP]; /* for people, with the host if there are several: "2", "lab 2"
+				*/
+};
+struct report_place report_place(const struct audit *a, size_t card);
 /* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
 enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2 };
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);
@@ -50,21 +56,23 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
 #define STRING(member) TEXT(table_get_string, OF(member))
 #define NUMBER(unit, member) VALUE(unit, table_get_double, OF(member))
 #define KNOWN(unit, member) VALUE(unit, table_get_known, OF(member))
+#define COLUMN(...)                                                                            \
+	{                                                                                      \
+		__VA_ARGS__                                                                    \
+	}
+/* The columns of a row with a struct report_place `place`. */
+#define PLACE_COLUMNS                                                                          \
+	COLUMN("host", STRING(place.host)), COLUMN("gpu", STRING(place.uuid)),                 \
+		COLUMN("gpu_index", KNOWN(COUNT, place.index))
+#define PLACE_SHOWN COLUMN(.title = "gpu", CHARS(place.where), .width = -14)
 /* The columns of a cost: double money[COSTS + 1] of the row, with the sum at [COSTS]. */
 #define COST(part, which)                                                                      \
-	{                                                                                      \
-		part "_cost", .json = "cost." part, NUMBER(MONEY, money[which])                \
-	}
-#define COST_TOTAL                                                                             \
-	{                                                                                      \
-		"cost", .json = "cost.total", NUMBER(MONEY, money[COSTS])                      \
-	}
+	COLUMN(part "_cost", .json = "cost." part, NUMBER(MONEY, money[which]))
+#define COST_TOTAL COLUMN("cost", .json = "cost.total", NUMBER(MONEY, money[COSTS]))
 #define HELD_COSTS                                                                             \
 	COST("active", COST_ACTIVE), COST("idle_held", COST_IDLE_HELD),                        \
 		COST("use_unknown", COST_USE_UNKNOWN),                                         \
-	{                                                                                      \
-		.json = "cost.reserved", NUMBER(MONEY, money[COST_RESERVED])                   \
-	}
+		COLUMN(.json = "cost.reserved", NUMBER(MONEY, money[COST_RESERVED]))
 #define CARD_COSTS                                                                             \
 	HELD_COSTS, COST("truly_idle", COST_TRULY_IDLE), COST("unobserved", COST_UNOBSERVED)
 #define TABLE_OF(array)                                                                        \
@@ -76,8 +84,7 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
  * cost are rounded first, by largest remainder; each table then divides these cents among its
  * rows, part by part, and what is printed of a row is the sum of its cents. */
 struct bill_cents {
-	int64_t parts[COST_PARTS];
-	int64_t squatting; /* not part of any sum */
+	int64_t parts[COSTS]; /* [COST_SQUATTING]: not part of any sum */
 };
 struct bill_totals {
 	struct bill_cents all;	/* the time of all cards */

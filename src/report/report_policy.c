@@ -303,7 +303,7 @@ static int read_file(void *context, const char *db, const char *policy_db, struc
 		return 0;
 	if (store_open_read(&s->db, db, NULL) != 0)
 		s->db = NULL;
-	policy_file_actions(f, (struct policy_span){ s->r->since_ms, s->r->until_ms },
+	policy_file_actions(f, (struct policy_span){ s->r->a->since_ms, s->r->a->until_ms },
 		take_action, s, NULL);
 	sqlite3_close(s->db);
 	s->db = NULL;

@@ -16,12 +16,22 @@
 /* Precedes a process that holds no more than a bare context. */
 #define CONTEXT_MARK "[ctx] "
 
+/* Where a process belongs, of the texts of a row. */
+#define LABEL(name, texts, which) COLUMN(name, STRING(texts[PROCESS_##which]))
+#define LABELS(texts)                                                                          \
+	LABEL("notebook", texts, NOTEBOOK), LABEL("notebook_path", texts, NOTEBOOK_PATH),      \
+		LABEL("job", texts, JOB), LABEL("job_name", texts, JOB_NAME),                  \
+		LABEL("account", texts, ACCOUNT), LABEL("container", texts, CONTAINER),        \
+		LABEL("pod", texts, POD), LABEL("unit", texts, UNIT),                          \
+		LABEL("login", texts, LOGIN), LABEL("session", texts, SESSION)
+
 /* The data of a row. */
 struct process_row {
 	struct audit_process process;
-	const char *host, *user, *shown_user, *uuid;
-	char where[WHERE_CAP], what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
-	double pid, card_index, context;
+	struct report_place place;
+	const char *user, *shown_user;
+	char what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
+	double pid, context;
 	double ms[HOLDER_STATES], held, share;
 	double money[COSTS + 1]; /* as report_bill_money() */
 };
@@ -34,10 +44,8 @@ static const struct column process_columns[] = {
 	{ .title = "user", STRING(shown_user), .width = -12 },
 	{ "command", STRING(process.texts[PROCESS_COMMAND]) },
 	{ .title = "what", CHARS(what), .width = 16, .flexible = true },
-	{ "host", STRING(host) },
-	{ "gpu", STRING(uuid) },
-	{ "gpu_index", NUMBER(COUNT, card_index) },
-	{ .title = "gpu", CHARS(where), .width = -14 },
+	PLACE_COLUMNS,
+	PLACE_SHOWN,
 	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
 	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]) },
 	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
@@ -49,16 +57,7 @@ static const struct column process_columns[] = {
 	{ "last_active", "last active", KNOWN(MOMENT, process.sums.last_active_ms) },
 	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, process.sums.peak_mem_kib), .width = 8,
 		.optional = true },
-	{ "notebook", STRING(process.texts[PROCESS_NOTEBOOK]) },
-	{ "notebook_path", STRING(process.texts[PROCESS_NOTEBOOK_PATH]) },
-	{ "job", STRING(process.texts[PROCESS_JOB]) },
-	{ "job_name", STRING(process.texts[PROCESS_JOB_NAME]) },
-	{ "account", STRING(process.texts[PROCESS_ACCOUNT]) },
-	{ "container", STRING(process.texts[PROCESS_CONTAINER]) },
-	{ "pod", STRING(process.texts[PROCESS_POD]) },
-	{ "unit", STRING(process.texts[PROCESS_UNIT]) },
-	{ "login", STRING(process.texts[PROCESS_LOGIN]) },
-	{ "session", STRING(process.texts[PROCESS_SESSION]) },
+	LABELS(process.texts),
 	{ "parents", STRING(process.texts[PROCESS_PARENTS]) },
 	{ "python_env", STRING(process.texts[PROCESS_PYTHON_ENV]) },
 	{ "tag", STRING(process.texts[PROCESS_TAG]) },
@@ -78,15 +77,12 @@ void report_processes_add(
 	r->failed |= !r->breakdown.rows;
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_process *p = &a->processes[i];
-		const struct audit_card *card = &a->cards[p->card];
 		const char *user = a->identities[p->identity].identity;
 		struct process_row row = { .process = *p,
-			.host = a->hosts[p->host].hostname,
+			.place = report_place(a, p->card),
 			.user = user,
 			.shown_user = process_shown_user(user),
-			.uuid = card->id.uuid,
 			.pid = p->pid,
-			.card_index = card->id.index,
 			.context = p->context,
 			.held = (double)audit_holder_ms(p->sums.ms),
 			.share = (double)(p->sums.active_share_ms + p->sums.idle_share_ms) };
@@ -95,7 +91,6 @@ void report_processes_add(
 		for (size_t part = 0; part <= COSTS; part++)
 			row.money[part] = report_bill_money(&p->sums.cost, part);
 		row.money[COST_RESERVED] = NAN; /* leases have it */
-		report_show_where(row.where, a, p->card);
 		str_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
 		report_show_what(row.what + strlen(row.what), p->texts);
 		table_add(t, &row);
@@ -105,11 +100,12 @@ void report_processes_add(
 /* The data of a row. */
 struct spell_row {
 	struct audit_spell spell;
-	const char *host, *uuid, *shown_user;
+	struct report_place place;
+	const char *shown_user;
 	const char *how, *then; /* how it ended, for programs and for people */
-	char where[WHERE_CAP], what[REPORT_WHAT_CAP];
+	char what[REPORT_WHAT_CAP];
 	int64_t end_ms; /* -1: it goes on */
-	double length_ms, idle_ms, squatting_ms, unobserved_ms, pid, card_index;
+	double length_ms, idle_ms, squatting_ms, unobserved_ms, pid;
 	double cost; /* of the card's time, even if other processes were on the card */
 };
 
@@ -120,10 +116,8 @@ static const struct column spell_columns[] = {
 	{ .title = "what", CHARS(what), .width = 10, .flexible = true },
 	{ "pid", NUMBER(COUNT, pid) },
 	{ "started", KNOWN(MOMENT, spell.started_ms) },
-	{ "host", STRING(host) },
-	{ "gpu", STRING(uuid) },
-	{ "gpu_index", NUMBER(COUNT, card_index) },
-	{ .title = "gpu", CHARS(where), .width = -14 },
+	PLACE_COLUMNS,
+	PLACE_SHOWN,
 	{ "peak_mem_bytes", "memory", KNOWN(KIB, spell.spell.mem_peak_kib) },
 	{ "begin", "idle since", KNOWN(MOMENT, spell.spell.begin_ms) },
 	{ "end", KNOWN(MOMENT, end_ms) },
@@ -137,16 +131,7 @@ static const struct column spell_columns[] = {
 	{ "how_ended", STRING(how) },
 	{ .title = "then", STRING(then), .optional = true },
 	{ "command", STRING(spell.texts[PROCESS_COMMAND]) },
-	{ "notebook", STRING(spell.texts[PROCESS_NOTEBOOK]) },
-	{ "notebook_path", STRING(spell.texts[PROCESS_NOTEBOOK_PATH]) },
-	{ "job", STRING(spell.texts[PROCESS_JOB]) },
-	{ "job_name", STRING(spell.texts[PROCESS_JOB_NAME]) },
-	{ "account", STRING(spell.texts[PROCESS_ACCOUNT]) },
-	{ "container", STRING(spell.texts[PROCESS_CONTAINER]) },
-	{ "pod", STRING(spell.texts[PROCESS_POD]) },
-	{ "unit", STRING(spell.texts[PROCESS_UNIT]) },
-	{ "login", STRING(spell.texts[PROCESS_LOGIN]) },
-	{ "session", STRING(spell.texts[PROCESS_SESSION]) },
+	LABELS(spell.texts),
 	{ "tag", STRING(spell.texts[PROCESS_TAG]) },
 };
 #undef OF
@@ -163,10 +148,8 @@ void report_processes_add_spells(struct table *t, const struct audit *a)
 	for (size_t i = 0; i < a->spells.n; i++) {
 		const struct audit_spell *s = &a->spells.items[i];
 		const struct spell *spell = &s->spell;
-		const struct audit_card *card = &a->cards[s->card];
 		struct spell_row row = { .spell = *s,
-			.host = a->hosts[s->host].hostname,
-			.uuid = card->id.uuid,
+			.place = report_place(a, s->card),
 			.shown_user = process_shown_user(s->user),
 			.how = spell->how < SPELL_ENDS ? spell_end_names[spell->how] : NULL,
 			.then = fates[spell->how],
@@ -176,9 +159,7 @@ void report_processes_add_spells(struct table *t, const struct audit *a)
 			.squatting_ms = (double)spell->squatting_ms,
 			.unobserved_ms = (double)spell_unobserved_ms(spell),
 			.pid = s->pid,
-			.card_index = card->id.index,
-			.cost = card->price * (double)s->window_ms / 3600e3 };
-		report_show_where(row.where, a, s->card);
+			.cost = a->cards[s->card].price * (double)s->window_ms / 3600e3 };
 		/* A notebook is shown by the name of its file: space is short, and all
 		 * notebooks have the same command. */
 		const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
@@ -224,9 +205,9 @@ void report_processes_say_spells(struct report *r, const struct audit *a)
 
 struct lease_row {
 	struct audit_lease lease;
-	const char *kind, *host, *uuid;
-	char what[3 * LABEL_CAP], where[WHERE_CAP];
-	int64_t card_index;
+	struct report_place place;
+	const char *kind;
+	char what[3 * LABEL_CAP];
 	double length_ms, cost;
 };
 
@@ -239,10 +220,8 @@ static const struct column lease_columns[] = {
 	{ "job_name", STRING(lease.job_name) },
 	{ "task", STRING(lease.task) },
 	{ "account", STRING(lease.account) },
-	{ "host", STRING(host) },
-	{ "gpu", STRING(uuid) },
-	{ "gpu_index", KNOWN(COUNT, card_index) },
-	{ .title = "gpu", CHARS(where), .width = -14 },
+	PLACE_COLUMNS,
+	PLACE_SHOWN,
 	{ "since", "since", KNOWN(MOMENT, lease.since_ms) },
 	{ "ended", KNOWN(MOMENT, lease.ended_ms) },
 	{ "seconds", "length", NUMBER(LENGTH, length_ms) },
@@ -261,7 +240,7 @@ static void say_unused(struct report *r, const struct audit *a, const struct lea
 	int64_t in_window_ms = to_ms - clock_later(l->since_ms, a->since_ms);
 	bool seen = l->untouched_ms >= in_window_ms - in_window_ms / 10 && !l->by_nobody;
 	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s%s.", row->what,
-		l->owner, l->ended_ms < 0 ? "has had" : "had", row->where,
+		l->owner, l->ended_ms < 0 ? "has had" : "had", row->place.where,
 		duration_text((int64_t)row->length_ms).text,
 		l->by_nobody
 			? "was not seen to use it, but the driver did not always list who did"
@@ -279,20 +258,16 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 	r->leases = (struct table)TABLE_OF(lease_columns);
 	for (size_t i = 0; i < a->leases.n; i++) {
 		const struct audit_lease *l = &a->leases.items[i];
-		const struct audit_card *card = &a->cards[l->card];
 		int64_t to_ms = l->ended_ms < 0 ? a->until_ms : l->ended_ms;
 		struct lease_row row = { .lease = *l,
+			.place = report_place(a, l->card),
 			.kind = lease_kind_names[l->kind],
-			.host = a->hosts[card->host].hostname,
-			.uuid = card->id.uuid,
-			.card_index = card->id.index,
 			.length_ms = (double)(to_ms - l->since_ms),
-			.cost = card->price * (double)l->reserved_ms / 3600e3 };
+			.cost = a->cards[l->card].price * (double)l->reserved_ms / 3600e3 };
 		bool named = l->job_name && *l->job_name;
 		snprintf(row.what, sizeof(row.what), "%s %s%s%s%s",
 			l->kind == LEASE_SLURM ? "job" : row.kind, l->task ? l->task : l->name,
 			named ? " (" : "", named ? l->job_name : "", named ? ")" : "");
-		report_show_where(row.where, a, l->card);
 		table_add(&r->leases, &row);
 		if (l->used_ms == 0)
 			say_unused(r, a, &row);
@@ -303,15 +278,13 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 }
 
 struct orphan_row {
-	const char *host, *uuid;
-	int64_t index, pid, mem_kib, since_ms; /* -1 unknown */
+	struct report_place place;
+	int64_t pid, mem_kib, since_ms; /* -1 unknown */
 };
 
 #define OF(member) offsetof(struct orphan_row, member)
 static const struct column orphan_columns[] = {
-	{ "host", STRING(host) },
-	{ "gpu", STRING(uuid) },
-	{ "gpu_index", KNOWN(COUNT, index) },
+	PLACE_COLUMNS,
 	{ "pid", KNOWN(COUNT, pid) },
 	{ "mem_bytes", KNOWN(KIB, mem_kib) },
 	{ "since", KNOWN(MOMENT, since_ms) },
@@ -325,13 +298,11 @@ void report_processes_add_orphans(struct report *r, const struct audit *a)
 		const struct audit_orphan *o = &a->orphans.items[i];
 		const struct audit_card *card = &a->cards[o->card];
 		table_add(&r->orphans,
-			&(struct orphan_row){ .host = a->hosts[card->host].hostname,
-				.uuid = card->id.uuid,
-				.index = card->id.index,
+			&(struct orphan_row){ .place = report_place(a, o->card),
 				.pid = o->pid ? (int64_t)o->pid : -1,
 				.mem_kib = o->mem_bytes < 0 ? -1 : o->mem_bytes / 1024,
 				.since_ms = o->since_ms });
-		if (!r->of_users) {
+		if (!a->of_users) {
 			bool several = a->n_hosts > 1;
 			char what[64] = "no process that the driver lists";
 			struct brief since = moment_text(o->since_ms, r->utc);

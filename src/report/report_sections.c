@@ -85,12 +85,13 @@ static void add_overview(struct list *l)
 static void add_cards(struct list *l)
 {
 	const struct report *r = l->r;
-	bool held = r->of_users && r->by_card.table.n_rows;
-	if (r->of_users && !held && !says(r, SENTENCE_CARD))
+	bool held = r->a->of_users && r->by_card.table.n_rows;
+	if (r->a->of_users && !held && !says(r, SENTENCE_CARD))
 		return;
 	char title[64];
 	snprintf(title, sizeof(title), "Per GPU, in %s", report_unit(r));
-	struct report_section *s = start(l, "cards", r->of_users ? title : "Per-GPU", "GPUs");
+	struct report_section *s =
+		start(l, "cards", r->a->of_users ? title : "Per-GPU", "GPUs");
 	s->detail = true;
 	if (held)
 		put(s, (struct report_block){ .kind = BLOCK_TABLE,
@@ -98,7 +99,7 @@ static void add_cards(struct list *l)
 			       .caption = r->minutes ? "What they held, in GPU-minutes"
 						     : "What they held, in GPU-hours",
 			       .bars = "unused" });
-	if (!r->of_users)
+	if (!r->a->of_users)
 		draw(s, BLOCK_CARDS);
 	say(s, SENTENCE_CARD);
 }
@@ -150,10 +151,10 @@ static void add_costs(struct list *l)
 		s = start(l, "bill", title, NULL);
 		show(s, &bill->lines, "Whose the money is");
 		say(s, SENTENCE_BILL);
-		if (!r->of_users)
+		if (!r->a->of_users)
 			show(s, &bill->cards, "What each GPU costs");
 	}
-	if (bill->shown && (!r->of_users || r->held_ms)) {
+	if (bill->shown && (!r->a->of_users || r->held_ms)) {
 		s = start(l, "energy", "Energy", NULL);
 		if (bill->has_energy)
 			show(s, &bill->energy, "Whose the energy is");
@@ -174,7 +175,7 @@ static void add_times(struct list *l)
 	const struct report *r = l->r;
 	const char *zone = r->utc ? "UTC" : "local time";
 	char title[64], page[64];
-	if (r->trend.n >= 2 && (!r->of_users || r->held_ms)) {
+	if (r->trend.n >= 2 && (!r->a->of_users || r->held_ms)) {
 		const char *unit = period_unit_names[r->trend.unit];
 		snprintf(title, sizeof(title), "Trend by %s (%s)", unit, zone);
 		snprintf(page, sizeof(page), "Trend, by %s", unit);

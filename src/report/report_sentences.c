@@ -75,7 +75,7 @@ static void add_restriction(
 						     : "presence of each, added up";
 	if (q->only)
 		add_only(r, q->only);
-	if (!r->of_users)
+	if (!a->of_users)
 		return;
 	int64_t reserved_ms = r->held.reserved_ms;
 	if (r->held_ms == 0)
@@ -213,10 +213,10 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
-	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
+	if (a->unattributed_ms >= LEAST_SHOWN_MS && !cards)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"%s %s of active or idle-held time are in nobody's share.",
-			report_hours(r, r->unattributed_ms).text, report_unit(r));
+			report_hours(r, a->unattributed_ms).text, report_unit(r));
 	if (n)
 		add_measures(r, a);
 	if (identity_by_is(&q->by, IDENTITY_USER))
@@ -378,10 +378,10 @@ enum { SIMULATED_MAX = 5 };
 static void add_sources(struct report *r)
 {
 	size_t simulated = 0, captured = 0, imported = 0;
-	for (size_t i = 0; i < r->n_hosts; i++) {
-		simulated += r->hosts[i].simulated && !r->hosts[i].captured;
-		captured += r->hosts[i].captured;
-		imported += r->hosts[i].imported;
+	for (size_t i = 0; i < r->a->n_hosts; i++) {
+		simulated += r->a->hosts[i].simulated && !r->a->hosts[i].captured;
+		captured += r->a->hosts[i].captured;
+		imported += r->a->hosts[i].imported;
 	}
 	if (simulated)
 		report_say(r, SENTENCE_SIMULATED, NULL, SIMULATED_WARNING);
@@ -390,12 +390,12 @@ static void add_sources(struct report *r)
 	bool many = simulated + captured > SIMULATED_MAX;
 	if (many)
 		report_say(r, SENTENCE_SIMULATED_HOST, NULL, "simulated: %zu of %zu hosts",
-			simulated + captured, r->n_hosts);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && !many; i++)
-		if (r->hosts[i].simulated)
+			simulated + captured, r->a->n_hosts);
+	for (size_t i = 0; i < r->a->n_hosts && r->a->n_hosts > 1 && !many; i++)
+		if (r->a->hosts[i].simulated)
 			report_say(r, SENTENCE_SIMULATED_HOST, NULL, "%s: %s",
-				r->hosts[i].captured ? "captured" : "simulated",
-				r->hosts[i].hostname);
+				r->a->hosts[i].captured ? "captured" : "simulated",
+				r->a->hosts[i].hostname);
 	if (imported)
 		report_say(r, SENTENCE_IMPORTED, NULL,
 			"Some of this data was imported from another tool: its time is its "
@@ -413,28 +413,28 @@ static void add_coverage(struct report *r)
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
 	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s",
-		moment_text(r->since_ms, r->utc).text, moment_text(r->until_ms, r->utc).text,
-		observed);
-	struct brief since = moment_text(r->asked_since_ms, r->utc);
-	struct brief until = moment_text(r->asked_until_ms, r->utc);
-	if (r->clipped_start && r->clipped_end)
+		moment_text(r->a->since_ms, r->utc).text,
+		moment_text(r->a->until_ms, r->utc).text, observed);
+	struct brief since = moment_text(r->a->asked_since_ms, r->utc);
+	struct brief until = moment_text(r->a->asked_until_ms, r->utc);
+	if (r->a->clipped_start && r->a->clipped_end)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: from %s to %s was asked for; the data begins later and ends "
 			"earlier.",
 			since.text, until.text);
-	else if (r->clipped_start)
+	else if (r->a->clipped_start)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: from %s on was asked for; the oldest data is newer.",
 			since.text);
-	else if (r->clipped_end)
+	else if (r->a->clipped_end)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: up to %s was asked for; the newest data is older, and "
 			"nothing of it was recorded here.",
 			until.text);
 	/* Since when hosts have had no recorder. */
-	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
-	for (size_t i = 0; i < r->n_hosts; i++) {
-		const struct audit_host *host = &r->hosts[i];
+	size_t n = 0, most = r->n_listed < r->a->n_hosts ? ABSENT_MAX : r->a->n_hosts;
+	for (size_t i = 0; i < r->a->n_hosts; i++) {
+		const struct audit_host *host = &r->a->hosts[i];
 		if (host->recording || host->last_tick_ms < 0 ||
 			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
 			continue;
@@ -541,18 +541,18 @@ static void add_rules(struct report *r)
 	char slots[96] = "", spells[64] = "";
 	if (r->longest.n_rows)
 		snprintf(spells, sizeof(spells), "; idle spells from %s",
-			duration_text(r->rules.spell_ms).text);
-	if (r->resolution_ms)
+			duration_text(r->a->rules.spell_ms).text);
+	if (r->a->resolution_ms)
 		snprintf(slots, sizeof(slots),
 			" Time is kept in slots of up to %s, taken whole.",
-			duration_text(r->resolution_ms).text);
+			duration_text(r->a->resolution_ms).text);
 	report_say(r, SENTENCE_RULES, NULL,
 		"Rules: active from %.10g%% utilisation; held above %.10g MB%s%s.%s%s",
-		r->rules.active_util_pct, (double)r->rules.held_mem_bytes / 1e6,
-		r->rules.count_graphics ? ", graphics processes included" : "", spells,
-		r->rules_mixed ? " Other rules were in force in part of the window." : "",
+		r->a->rules.active_util_pct, (double)r->a->rules.held_mem_bytes / 1e6,
+		r->a->rules.count_graphics ? ", graphics processes included" : "", spells,
+		r->a->rules_mixed ? " Other rules were in force in part of the window." : "",
 		slots);
-	if (r->strict)
+	if (r->a->strict)
 		report_say(r, SENTENCE_RULES, NULL,
 			"Privacy was strict: no command lines, paths or other texts of "
 			"processes were recorded.");
@@ -564,14 +564,14 @@ void report_sentences_add(
 	add_sources(r);
 	add_coverage(r);
 	add_restriction(r, a, q);
-	if (!r->of_users)
+	if (!a->of_users)
 		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s",
 			report_hours(r, r->observed_ms).text, report_unit(r), r->observed_cards,
 			report_plural(r->observed_cards));
 	report_say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s %s have no reading",
 		report_hours(r, r->ms[CARD_UNOBSERVED]).text,
 		report_hours(r, r->observed_ms + r->ms[CARD_UNOBSERVED]).text, report_unit(r));
-	if (!r->of_users)
+	if (!a->of_users)
 		add_waste(r, a, q);
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];

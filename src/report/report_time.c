@@ -132,7 +132,7 @@ enum { N_STEPS = sizeof(steps) / sizeof(steps[0]), FEW = 8 };
 /* The i-th tick, counted from the start of the first day, week or month of the window. */
 static int64_t tick_at(const struct report *r, const struct tick_step *s, int i)
 {
-	struct tm day = moment_fields(r->since_ms, r->utc);
+	struct tm day = moment_fields(r->a->since_ms, r->utc);
 	if (s->months) {
 		day.tm_mday = 1;
 		day.tm_mon -= s->months > 12 ? 12 * (day.tm_year % (s->months / 12)) : 0;
@@ -150,13 +150,13 @@ static size_t list_ticks(
 	const struct report *r, const struct tick_step *s, int64_t *ticks, size_t most)
 {
 	size_t n = 0;
-	int64_t minutes = (r->since_ms - tick_at(r, s, 0)) / 60000;
+	int64_t minutes = (r->a->since_ms - tick_at(r, s, 0)) / 60000;
 	int first = s->minutes ? (int)(minutes / s->minutes) : 0;
 	for (int i = first; n < most; i++) {
 		int64_t at_ms = tick_at(r, s, i);
-		if (at_ms >= r->until_ms)
+		if (at_ms >= r->a->until_ms)
 			break;
-		if (at_ms >= r->since_ms)
+		if (at_ms >= r->a->since_ms)
 			ticks[n++] = at_ms;
 	}
 	return n;
@@ -172,7 +172,7 @@ static void add_ticks(struct report *r)
 	if (i == N_STEPS)
 		return;
 	for (size_t k = 0; k < n; k++) {
-		t->ticks[k].at = (double)(ticks[k] - r->since_ms) / (double)r->length_ms;
+		t->ticks[k].at = (double)(ticks[k] - r->a->since_ms) / (double)r->length_ms;
 		t->ticks[k].between = n > 4 && k % 2;
 		struct tm tm = moment_fields(ticks[k], r->utc);
 		if (steps[i].months)
@@ -204,7 +204,7 @@ static void short_moment(char dst[24], const struct report *r, int64_t ms)
 
 static double position(const struct report *r, int64_t ms)
 {
-	double at = (double)(ms - r->since_ms) / (double)r->length_ms;
+	double at = (double)(ms - r->a->since_ms) / (double)r->length_ms;
 	return at < 0 ? 0 : at > 1 ? 1 : at;
 }
 
@@ -247,17 +247,14 @@ static void set_shares(
 
 /* The data of a row of the table. */
 struct column_row {
-	const char *host, *uuid;
-	int64_t index;
+	struct report_place place;
 	struct report_column column;
 	struct audit_column time;
 };
 
 #define OF(member) offsetof(struct column_row, member)
 static const struct column timeline_columns[] = {
-	{ "host", STRING(host) },
-	{ "gpu", STRING(uuid) },
-	{ "gpu_index", KNOWN(COUNT, index) },
+	PLACE_COLUMNS,
 	{ "since", KNOWN(MOMENT, column.from_ms) },
 	{ "until", KNOWN(MOMENT, column.to_ms) },
 	{ "active_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_ACTIVE]) },
@@ -313,9 +310,7 @@ static bool add_card(struct report *r, const struct audit *a, size_t card)
 				"%s%s %.1f%%", len ? ", " : "", t->words[state], 100 * share);
 	}
 	for (size_t i = 0; i < t->n; i++) {
-		struct column_row row = { .host = a->hosts[c->host].hostname,
-			.uuid = c->id.uuid,
-			.index = c->id.index,
+		struct column_row row = { .place = report_place(a, card),
 			.column = t->columns[i],
 			.time = columns[i] };
 		if (!a->hosts[c->host].has_leases)
@@ -413,7 +408,7 @@ void report_time_add_line(struct report *r, const struct audit *a)
 	t->n = c->n;
 	for (int state = 0; state < CARD_STATES; state++)
 		t->words[state] =
-			r->of_users ? state_looks[state].users : state_looks[state].word;
+			a->of_users ? state_looks[state].users : state_looks[state].word;
 	/* "5 min", "2 h", "1 day" */
 	int64_t minutes = c->width_ms / 60000;
 	if (minutes % 1440 == 0)
@@ -427,8 +422,8 @@ void report_time_add_line(struct report *r, const struct audit *a)
 		struct report_column *column = &t->columns[i];
 		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
 		int64_t to_ms = from_ms + c->width_ms;
-		column->from_ms = from_ms > r->since_ms ? from_ms : r->since_ms;
-		column->to_ms = to_ms < r->until_ms ? to_ms : r->until_ms;
+		column->from_ms = from_ms > a->since_ms ? from_ms : a->since_ms;
+		column->to_ms = to_ms < a->until_ms ? to_ms : a->until_ms;
 		column->from = position(r, column->from_ms);
 		column->to = position(r, column->to_ms);
 		short_moment(column->name, r, column->from_ms);

@@ -87,7 +87,7 @@ static void test_figures(void **state)
 	assert_false(r.failed);
 	assert_int_equal(r.observed_ms, 10 * HOUR_MS);
 	assert_int_equal(r.observed_cards, 1);
-	assert_int_equal(r.unattributed_ms, 4 * HOUR_MS);
+	assert_int_equal(a.unattributed_ms, 4 * HOUR_MS);
 	assert_true(r.observed == 0.5 && r.share[CARD_UNOBSERVED] == 0.5);
 	assert_true(r.share[CARD_ACTIVE] == 0.6 && r.share[CARD_IDLE_HELD] == 0.4);
 	assert_int_equal(r.n_states, 3);
