@@ -111,73 +111,23 @@ struct audit_card *fleet_fill_card(struct fleet_fill *fill, const struct audit_h
 	return card;
 }
 
-/* What hosts and cards are sorted by, and where each is then. */
-struct sorting {
-	const struct audit *a;
-	const int64_t *idle_ms; /* by host */
-	uint32_t *host_places, *card_places;
-};
-
 static int compare_hosts(const void *x, const void *y, void *context)
 {
-	const struct sorting *s = context;
-	uint32_t p = *(const uint32_t *)x, q = *(const uint32_t *)y;
-	if (s->idle_ms[p] != s->idle_ms[q])
-		return s->idle_ms[p] > s->idle_ms[q] ? -1 : 1;
-	return strcmp(s->a->hosts[p].hostname, s->a->hosts[q].hostname);
+	const struct audit_host *p = x, *q = y;
+	const int64_t *idle_ms = context;
+	int order = array_compare(idle_ms[q->number], idle_ms[p->number]);
+	return order ? order : strcmp(p->hostname, q->hostname);
 }
 
-static int compare_cards(const void *x, const void *y, void *context)
+static int compare_cards(const void *x, const void *y)
 {
-	const struct sorting *s = context;
-	const struct audit_card *p = &s->a->cards[*(const uint32_t *)x];
-	const struct audit_card *q = &s->a->cards[*(const uint32_t *)y];
-	int order = array_compare(s->host_places[p->host], s->host_places[q->host]);
+	const struct audit_card *p = x, *q = y;
+	int order = array_compare((int64_t)p->host, (int64_t)q->host);
 	if (order == 0)
 		order = array_compare(p->id.index, q->id.index);
 	if (order == 0)
 		order = array_compare(p->id.mig_index, q->id.mig_index);
 	return order ? order : strcmp(p->id.uuid, q->id.uuid);
-}
-
-/* Moves each item from order[place] to its place, one circle of moves after the other: a copy
- * of all cards would be the largest piece of memory of a report. */
-static void move_all(char *items, size_t size, uint32_t *order, uint32_t n, char *spare)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = i, from;
-		memcpy(spare, items + i * size, size);
-		while ((from = order[at]) != i) {
-			memcpy(items + at * size, items + from * size, size);
-			order[at] = at;
-			at = from;
-		}
-		memcpy(items + at * size, spare, size);
-		order[at] = at;
-	}
-}
-
-/* Puts the hosts, or the cards, into order. False: out of memory. */
-static bool reorder(struct audit *a, struct sorting *s, bool cards)
-{
-	void *items = cards ? (void *)a->cards : (void *)a->hosts;
-	size_t size = cards ? sizeof(*a->cards) : sizeof(*a->hosts);
-	size_t n = cards ? a->n_cards : a->n_hosts;
-	uint32_t *places = cards ? s->card_places : s->host_places;
-	char *spare = malloc(size);
-	uint32_t *order = malloc((n + 1) * sizeof(*order));
-	bool good = order && spare;
-	for (uint32_t i = 0; i < n && good; i++)
-		order[i] = i;
-	if (n && good)
-		qsort_r(order, n, sizeof(*order), cards ? compare_cards : compare_hosts, s);
-	for (uint32_t i = 0; i < n && good; i++)
-		places[order[i]] = i;
-	if (good)
-		move_all(items, size, order, (uint32_t)n, spare);
-	free(order);
-	free(spare);
-	return good;
 }
 
 /* Begins the users, too. */
@@ -196,16 +146,26 @@ int fleet_fill_sort(struct fleet_fill *fill, struct err *e)
 	int64_t *idle_ms = calloc(a->n_hosts + 1, sizeof(*idle_ms));
 	uint32_t *host_places = calloc(a->n_hosts + 1, sizeof(*host_places));
 	fill->places = calloc(a->n_cards + 1, sizeof(*fill->places));
-	struct sorting s = { a, idle_ms, host_places, fill->places };
 	bool good = idle_ms && host_places && fill->places;
-	for (size_t i = 0; i < a->n_cards && good; i++)
+	for (uint32_t i = 0; i < a->n_cards && good; i++) {
 		idle_ms[a->cards[i].host] += a->cards[i].ms[CARD_IDLE_HELD];
-	good = good && reorder(a, &s, false) && reorder(a, &s, true);
+		a->cards[i].number = i;
+	}
+	for (uint32_t i = 0; i < a->n_hosts; i++)
+		a->hosts[i].number = i;
+	if (a->n_hosts && good)
+		qsort_r(a->hosts, a->n_hosts, sizeof(*a->hosts), compare_hosts, idle_ms);
+	for (uint32_t i = 0; i < a->n_hosts && good; i++) {
+		host_places[a->hosts[i].number] = i;
+		a->until_ms = i ? clock_later(a->until_ms, a->hosts[i].until_ms)
+				: a->hosts[i].until_ms;
+	}
 	for (size_t i = 0; i < a->n_cards && good; i++)
 		a->cards[i].host = host_places[a->cards[i].host];
-	for (size_t i = 0; i < a->n_hosts; i++)
-		if (i == 0 || a->hosts[i].until_ms > a->until_ms)
-			a->until_ms = a->hosts[i].until_ms;
+	if (a->n_cards && good)
+		qsort(a->cards, a->n_cards, sizeof(*a->cards), compare_cards);
+	for (uint32_t i = 0; i < a->n_cards && good; i++)
+		fill->places[a->cards[i].number] = i;
 	free(idle_ms);
 	free(host_places);
 	names_finish(&fill->hosts); /* nothing more is added */

@@ -143,7 +143,8 @@ struct audit_host {
 	bool ran;		 /* a run overlaps the window */
 	bool measured; /* a recorder ran there: not all of its data is imported or simulated */
 	bool has_leases;      /* a scheduler said in the window what it gave away */
-	bool left_out;	      /* the engine's: the audit does not include it */
+	uint32_t number;      /* the engine's, like the next */
+	bool left_out;	      /* the audit does not include it */
 	bool expected;	      /* it was expected by name, from the start of the window on */
 	const char *metrics;  /* of a fleet: whose metrics of it were read; NULL: no fleet */
 	int64_t known_ms;     /* when a card of it was first seen; -1 unknown */
@@ -167,9 +168,10 @@ struct audit_card {
 	int64_t unsure_ms2;  /* the square of a part of it: errors that do not depend on each
 				other */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
-	bool has_rows, left_out; /* the engine's: the card has a slot; see struct audit_host */
-	double price;		 /* of one GPU-hour; NAN: none is known */
-	double floor_w;		 /* power without any work, an estimate; NAN: not known */
+	uint32_t number;			/* the engine's, like the next two */
+	bool has_rows, left_out;		/* the card has a slot; see struct audit_host */
+	double price;				/* of one GPU-hour; NAN: none is known */
+	double floor_w; /* power without any work, an estimate; NAN: not known */
 };
 
 struct audit {
