@@ -339,6 +339,13 @@ static void vote(struct sampled_series *series, int64_t t_ms)
 	series->n_votes += series->step_ms == step_ms ? 1 : -1;
 }
 
+/* Extends a stretch of time to a moment; from -1: it has none yet. */
+static void extend(int64_t *from_ms, int64_t *to_ms, int64_t t_ms)
+{
+	*from_ms = *from_ms < 0 ? t_ms : clock_earlier(*from_ms, t_ms);
+	*to_ms = clock_later(*to_ms, t_ms);
+}
+
 int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e)
 {
 	if (s->n_raws == MOST_RAWS)
@@ -349,6 +356,14 @@ int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e)
 	if (!array_reserve(&s->raws, &s->raws_cap, s->n_raws + 1))
 		return err_memory(e);
 	s->raws[s->n_raws++] = raw;
+	/* Cards in MIG mode have samples of their own beside those of their instances, which
+	 * count. */
+	const struct sampled_series *series = &s->series[raw.series];
+	uint32_t parent = s->cards[series->card].parent;
+	if (parent != IDMAP_NONE &&
+		(!series->metric || series->metric->role <= EXPORTER_MEMORY))
+		extend(&s->cards[parent].divided_from_ms, &s->cards[parent].divided_to_ms,
+			raw.t_ms);
 	return 0;
 }
 
@@ -386,6 +401,12 @@ int sampled_take(void *context, const struct sample *sample, struct err *e)
 		return 0;
 	vote(series, t_ms);
 	series->last_ms = t_ms;
+	struct sampled_card *card = &s->cards[series->card];
+	enum exporter_role role = series->metric->role;
+	if (role == EXPORTER_MEMORY)
+		card->floor_bytes = fmin(card->floor_bytes, value);
+	if (role == EXPORTER_USE || role == EXPORTER_MEMORY)
+		extend(&card->first_ms, &card->last_ms, t_ms);
 	return sampled_keep(s, (struct sampled_raw){ t_ms, value, number, 0 }, e);
 }
 
@@ -625,8 +646,8 @@ void sampled_sort(struct sampled *s)
 		qsort_r(s->raws, s->n_raws, sizeof(*s->raws), compare_raws, s);
 }
 
-/* Finds when each card was sampled, how often, and with what least memory. */
-static void look_over(struct sampled *s)
+/* Finds how often each card was sampled. */
+static void set_intervals(struct sampled *s)
 {
 	int64_t *votes = calloc(s->n_cards + 1, sizeof(*votes));
 	for (size_t i = 0; i < s->n_series && votes; i++) {
@@ -637,36 +658,6 @@ static void look_over(struct sampled *s)
 		s->cards[series->card].interval_ms = series->step_ms;
 	}
 	free(votes);
-	for (size_t i = 0; i < s->n_raws; i++) {
-		const struct sampled_series *series = &s->series[s->raws[i].series];
-		struct sampled_card *card = &s->cards[series->card];
-		int64_t t_ms = s->raws[i].t_ms;
-		enum exporter_role role = series->metric->role;
-		if (role == EXPORTER_MEMORY)
-			card->floor_bytes = fmin(card->floor_bytes, s->raws[i].value);
-		if (role != EXPORTER_USE && role != EXPORTER_MEMORY)
-			continue;
-		if (card->first_ms < 0 || t_ms < card->first_ms)
-			card->first_ms = t_ms;
-		if (t_ms > card->last_ms)
-			card->last_ms = t_ms;
-	}
-}
-
-void sampled_divide(struct sampled *s)
-{
-	for (size_t i = 0; i < s->n_raws; i++) {
-		const struct sampled_series *series = &s->series[s->raws[i].series];
-		uint32_t parent = s->cards[series->card].parent;
-		int64_t t_ms = s->raws[i].t_ms;
-		if (parent == IDMAP_NONE ||
-			(series->metric && series->metric->role > EXPORTER_MEMORY))
-			continue;
-		struct sampled_card *card = &s->cards[parent];
-		if (card->divided_from_ms < 0 || t_ms < card->divided_from_ms)
-			card->divided_from_ms = t_ms;
-		card->divided_to_ms = clock_later(card->divided_to_ms, t_ms);
-	}
 }
 
 int sampled_floors(struct sampled *s, struct err *e)
@@ -691,8 +682,7 @@ int sampled_floors(struct sampled *s, struct err *e)
 
 int sampled_judge(struct sampled *s, struct err *e)
 {
-	look_over(s);
-	sampled_divide(s);
+	set_intervals(s);
 	int rc = sampled_floors(s, e);
 	sampled_sort(s);
 	for (size_t from = 0, to; from < s->n_raws && rc == 0; from = to) {

@@ -139,6 +139,7 @@ int sampled_take(void *context, const struct sample *sample, struct err *e);
 /* The number of the series of a sample; `metric` NULL: its name says it. */
 int sampled_number(struct sampled *s, const struct sample *sample,
 	const struct exporter_metric *metric, uint32_t *number, struct err *e);
+/* Keeps a sample, and notes when its card was in MIG mode. */
 int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e);
 /* Sorts what was kept by card, time and series. */
 void sampled_sort(struct sampled *s);
@@ -155,9 +156,6 @@ int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err 
 int sampled_hours(struct sampled *s, struct probe *p, struct err *e);
 /* Sets the driver's own memory: the least that a card of the model shows, at most 1 GiB. */
 int sampled_floors(struct sampled *s, struct err *e);
-/* Notes when cards were in MIG mode: they have samples of their own beside those of their
- * instances, which count. */
-void sampled_divide(struct sampled *s);
 /* Leaves out the cards that were not asked for. */
 void sampled_restrict(struct sampled *s);
 /* Judges the samples that were taken, for the window of the audit. */

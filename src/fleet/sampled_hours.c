@@ -464,7 +464,6 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 		*begun = true;
 	}
 	sampled_restrict(s);
-	sampled_divide(s);
 	sampled_sort(s);
 	for (size_t i = 0; i < s->n_raws && rc == 0; i++) {
 		const struct sampled_raw *raw = &s->raws[i];
