@@ -192,9 +192,7 @@ struct asker {
 
 /* A request as bytes: equal requests are equal bytes. */
 struct question {
-	const struct route *route;
-	enum pool_lane lane;
-	size_t len;
+	struct pool_question asked;
 	char bytes[REQUEST_MAX_BYTES + 1024];
 };
 
@@ -207,10 +205,10 @@ struct question_head {
 static bool add_text(struct question *q, const char *text)
 {
 	size_t len = strlen(text) + 1;
-	if (q->len + len > sizeof(q->bytes))
+	if (q->asked.len + len > sizeof(q->bytes))
 		return false;
-	memcpy(q->bytes + q->len, text, len);
-	q->len += len;
+	memcpy(q->bytes + q->asked.len, text, len);
+	q->asked.len += len;
 	return true;
 }
 
@@ -225,11 +223,14 @@ static bool make_question(struct question *question, const struct route *route,
 	head.media = q->media;
 	/* A path without parameters is one question, however the client wrote it. */
 	bool plain = q->n_params == 0 && !strchr(route->path, '*');
-	question->route = route;
-	question->lane = route->first && plain		? POOL_FIRST
-			 : route->first || route->quick ? POOL_QUICK
-							: POOL_HEAVY;
-	question->len = sizeof(head);
+	unsigned ms = route->cache_ms > SURE_MS ? route->cache_ms : SURE_MS;
+	question->asked = (struct pool_question){ .bytes = question->bytes,
+		.len = sizeof(head),
+		.lane = route->first && plain	       ? POOL_FIRST
+			: route->first || route->quick ? POOL_QUICK
+						       : POOL_HEAVY,
+		.max_age_us = (int64_t)ms * 1000,
+		.sure_us = SURE_MS * 1000 };
 	memcpy(question->bytes, &head, sizeof(head));
 	return add_text(question, plain ? route->path : target) &&
 	       add_text(question, route->negotiate ? route->negotiate(q->accept) : "") &&
@@ -475,17 +476,10 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *connectio
 }
 
 static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *connection,
-	struct call *call, const struct request *q, const struct question *question)
+	struct call *call, const struct request *q, struct pool_question *asked)
 {
-	const struct route *r = question->route;
-	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;
-	struct pool_question asked = { .bytes = question->bytes,
-		.len = question->len,
-		.lane = question->lane,
-		.client = call->client,
-		.max_age_us = (int64_t)ms * 1000,
-		.sure_us = SURE_MS * 1000 };
-	switch (pool_ask(s->pool, &asked, connection, &call->job)) {
+	asked->client = call->client;
+	switch (pool_ask(s->pool, asked, connection, &call->job)) {
 	case POOL_WAIT:
 		return MHD_YES;
 	case POOL_READY:
@@ -533,8 +527,9 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 		why = (struct refusal){ 400, sentence };
 	} else if (!make_question(&question, route, call->target, &q, call->line.user))
 		why = (struct refusal){ 400, "The request is too long." };
-	enum MHD_Result result = why.status ? refuse(s, connection, call, &q, &why)
-					    : wait_or_send(s, connection, call, &q, &question);
+	enum MHD_Result result =
+		why.status ? refuse(s, connection, call, &q, &why)
+			   : wait_or_send(s, connection, call, &q, &question.asked);
 	request_finish(&q);
 	return result;
 }
