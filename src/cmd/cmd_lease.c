@@ -17,7 +17,7 @@
 #include "proc/proc.h"
 #include "render/rows.h"
 #include "render/text.h"
-#include "report/report_parts.h"
+#include "model/columns.h"
 
 struct lease_options {
 	struct lease_file file; /* without times */
@@ -90,6 +90,7 @@ struct line {
 	char *cards;
 };
 
+#define OF(member) offsetof(struct line, member)
 #define IN_LEASE(member) offsetof(struct lease, member)
 static struct cell get_chars(const void *row, size_t of)
 {
@@ -108,26 +109,20 @@ static struct cell get_share(const void *row, size_t of)
 }
 
 static const struct column columns[] = {
-	{ .key = "kind", .title = "kind", TEXT(table_get_string, offsetof(struct line, kind)) },
-	{ .key = "id", .title = "id", TEXT(get_chars, IN_LEASE(id)) },
-	{ .key = "task", .title = "task", .optional = true, TEXT(get_chars, IN_LEASE(task)) },
-	{ .key = "sluid",
-		.title = "sluid",
-		.optional = true,
-		TEXT(get_chars, IN_LEASE(sluid)) },
-	{ .key = "owner", .title = "owner", TEXT(get_chars, IN_LEASE(owner)) },
-	{ .key = "uid", VALUE(COUNT, get_known, IN_LEASE(uid)) },
-	{ .key = "job_name", TEXT(get_chars, IN_LEASE(job_name)) },
-	{ .key = "account", TEXT(get_chars, IN_LEASE(account)) },
-	{ .key = "share", VALUE(COUNT, get_share, 0) },
-	{ .key = "since", .title = "since", VALUE(MOMENT, get_known, IN_LEASE(since_ms)) },
-	{ .key = "until", .title = "until", VALUE(MOMENT, get_known, IN_LEASE(until_ms)) },
-	{ .key = "unknown_since", VALUE(MOMENT, get_known, IN_LEASE(unknown_since_ms)) },
-	{ .title = "", .optional = true, TEXT(table_get_string, offsetof(struct line, note)) },
-	{ .key = "cards",
-		.title = "cards",
-		.flexible = true,
-		TEXT(table_get_string, offsetof(struct line, cards)) },
+	{ "kind", "kind", STRING(kind) },
+	{ "id", "id", TEXT(get_chars, IN_LEASE(id)) },
+	{ "task", "task", .optional = true, TEXT(get_chars, IN_LEASE(task)) },
+	{ "sluid", "sluid", .optional = true, TEXT(get_chars, IN_LEASE(sluid)) },
+	{ "owner", "owner", TEXT(get_chars, IN_LEASE(owner)) },
+	{ "uid", VALUE(COUNT, get_known, IN_LEASE(uid)) },
+	{ "job_name", TEXT(get_chars, IN_LEASE(job_name)) },
+	{ "account", TEXT(get_chars, IN_LEASE(account)) },
+	{ "share", VALUE(COUNT, get_share, 0) },
+	{ "since", "since", VALUE(MOMENT, get_known, IN_LEASE(since_ms)) },
+	{ "until", "until", VALUE(MOMENT, get_known, IN_LEASE(until_ms)) },
+	{ "unknown_since", VALUE(MOMENT, get_known, IN_LEASE(unknown_since_ms)) },
+	{ .title = "", .optional = true, STRING(note) },
+	{ "cards", "cards", .flexible = true, STRING(cards) },
 };
 
 static void add_line(struct table *t, const struct leases *all, const struct lease *lease)

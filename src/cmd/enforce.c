@@ -75,20 +75,16 @@ struct stage_line {
 
 #define OF(member) offsetof(struct stage_line, member)
 static const struct column stage_columns[] = {
-	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
-	{ .key = "stage", TEXT(table_get_string, OF(stage)) },
-	{ .title = "stage", TEXT(table_get_chars, OF(shown)) },
-	{ .key = "would", VALUE(BOOL, table_get_double, OF(would)) },
-	{ .key = "since", .title = "since", VALUE(MOMENT, table_get_known, OF(stage_ms)) },
-	{ .key = "delivered",
-		.title = "delivered",
-		VALUE(MOMENT, table_get_known, OF(delivered_ms)) },
-	{ .key = "idle_since",
-		.title = "idle since",
-		VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
-	{ .key = "rule", .title = "rule", TEXT(table_get_string, OF(rule)) },
-	{ .key = "session", TEXT(table_get_string, OF(session)) },
-	{ .title = "session", .flexible = true, TEXT(table_get_chars, OF(name)) },
+	{ "user", "user", STRING(user) },
+	{ "stage", STRING(stage) },
+	{ .title = "stage", CHARS(shown) },
+	{ "would", NUMBER(BOOL, would) },
+	{ "since", "since", KNOWN(MOMENT, stage_ms) },
+	{ "delivered", "delivered", KNOWN(MOMENT, delivered_ms) },
+	{ "idle_since", "idle since", KNOWN(MOMENT, idle_since_ms) },
+	{ "rule", "rule", STRING(rule) },
+	{ "session", STRING(session) },
+	{ .title = "session", .flexible = true, CHARS(name) },
 };
 #undef OF
 

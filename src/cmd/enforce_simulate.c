@@ -25,25 +25,13 @@ struct group_line {
 
 #define OF(member) offsetof(struct group_line, member)
 #define GROUP_COLUMNS(word)                                                                    \
-	{                                                                                      \
-		{ .key = word, .title = word, TEXT(table_get_string, OF(name)) },              \
-			{ .key = "sessions_warned",                                            \
-				.title = "sessions\nwarned",                                   \
-				VALUE(COUNT, table_get_known, OF(warned)) },                   \
-			{ .key = "warnings",                                                   \
-				.title = "notices\nsent",                                      \
-				VALUE(COUNT, table_get_known, OF(notices)) },                  \
-			{ .key = "sessions_ended",                                             \
-				.title = "sessions\nended",                                    \
-				VALUE(COUNT, table_get_known, OF(ended)) },                    \
-			{ .key = "sessions_ended_wrongly",                                     \
-				.title = "ended\nwrongly",                                     \
-				VALUE(COUNT, table_get_known, OF(wrong)) },                    \
-		{                                                                              \
-			.key = "given_back_gpu_seconds", .title = "GPU hours\ngiven back",     \
-			VALUE(GPU_MS, table_get_double, OF(given_ms))                          \
-		}                                                                              \
-	}
+	COLUMN(COLUMN(word, word, STRING(name)),                                               \
+		COLUMN("sessions_warned", "sessions\nwarned", KNOWN(COUNT, warned)),           \
+		COLUMN("warnings", "notices\nsent", KNOWN(COUNT, notices)),                    \
+		COLUMN("sessions_ended", "sessions\nended", KNOWN(COUNT, ended)),              \
+		COLUMN("sessions_ended_wrongly", "ended\nwrongly", KNOWN(COUNT, wrong)),       \
+		COLUMN("given_back_gpu_seconds", "GPU hours\ngiven back",                      \
+			NUMBER(GPU_MS, given_ms)))
 static const struct column rule_columns[] = GROUP_COLUMNS("rule");
 static const struct column user_columns[] = GROUP_COLUMNS("user");
 #undef OF
@@ -59,36 +47,24 @@ struct session_line {
 
 #define OF(member) offsetof(struct session_line, member)
 static const struct column session_columns[] = {
-	{ .key = "session", TEXT(table_get_string, OF(key)) },
-	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
-	{ .key = "use", TEXT(table_get_string, OF(use)) },
-	{ .key = "rule", .title = "rule", .optional = true, TEXT(table_get_string, OF(rule)) },
-	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
-	{ .key = "warnings",
-		.title = "notices\nsent",
-		VALUE(COUNT, table_get_known, OF(warnings)) },
-	{ .key = "first_warning", VALUE(MOMENT, table_get_known, OF(first_warning_ms)) },
-	{ .key = "ended", .title = "ended", VALUE(MOMENT, table_get_known, OF(ended_ms)) },
-	{ .key = "idle_since", VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
-	{ .key = "idle_seconds",
-		.title = "idle",
-		VALUE(LENGTH, table_get_double, OF(idle_ms)) },
-	{ .key = "most_sm_pct",
-		.title = "most\nSM %",
-		VALUE(COUNT, table_get_known, OF(most_pct)) },
-	{ .key = "idle_below_pct",
-		.title = "idle\nbelow",
-		VALUE(COUNT, table_get_known, OF(idle_below)) },
-	{ .key = "held_bytes", .title = "held", VALUE(KIB, table_get_known, OF(mem_kib)) },
-	{ .key = "cards", .title = "gpu", TEXT(table_get_chars, OF(cards)) },
-	{ .key = "given_back_gpu_seconds",
-		.title = "h given\nback",
-		VALUE(GPU_MS, table_get_double, OF(given_ms)) },
-	{ .key = "used_again",
-		.title = "used again",
-		VALUE(MOMENT, table_get_known, OF(used_again_ms)) },
-	{ .key = "wrong", VALUE(BOOL, table_get_double, OF(wrong)) },
-	{ .key = "what", .title = "what", .flexible = true, TEXT(table_get_chars, OF(what)) },
+	{ "session", STRING(key) },
+	{ "kind", STRING(kind) },
+	{ "use", STRING(use) },
+	{ "rule", "rule", .optional = true, STRING(rule) },
+	{ "user", "user", STRING(user) },
+	{ "warnings", "notices\nsent", KNOWN(COUNT, warnings) },
+	{ "first_warning", KNOWN(MOMENT, first_warning_ms) },
+	{ "ended", "ended", KNOWN(MOMENT, ended_ms) },
+	{ "idle_since", KNOWN(MOMENT, idle_since_ms) },
+	{ "idle_seconds", "idle", NUMBER(LENGTH, idle_ms) },
+	{ "most_sm_pct", "most\nSM %", KNOWN(COUNT, most_pct) },
+	{ "idle_below_pct", "idle\nbelow", KNOWN(COUNT, idle_below) },
+	{ "held_bytes", "held", KNOWN(KIB, mem_kib) },
+	{ "cards", "gpu", CHARS(cards) },
+	{ "given_back_gpu_seconds", "h given\nback", NUMBER(GPU_MS, given_ms) },
+	{ "used_again", "used again", KNOWN(MOMENT, used_again_ms) },
+	{ "wrong", NUMBER(BOOL, wrong) },
+	{ "what", "what", .flexible = true, CHARS(what) },
 };
 #undef OF
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "audit/audit.h"
 #include "fleet/exporter.h"
+#include "model/columns.h"
 #include "render/rows.h"
 
 /* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its
@@ -480,20 +481,17 @@ struct roster_row {
 };
 
 #define OF(member) offsetof(struct roster_row, member)
-#define TEXT(member) .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(member)
-#define SHARE(member) .get = table_get_double, .of = OF(member)
-#define KNOWN(unit, member) .kind = COLUMN_##unit, .get = table_get_known, .of = OF(member)
 static const struct column columns[] = {
-	{ "host", "host", .flexible = true, TEXT(name) },
-	{ "state", "state", TEXT(state) },
+	{ "host", "host", .flexible = true, STRING(name) },
+	{ "state", "state", STRING(state) },
 	{ "accounted_until", "accounted until", KNOWN(MOMENT, accounted_ms) },
 	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
-	{ "version", "version", TEXT(version) },
+	{ "version", "version", STRING(version) },
 	/* Where there are samples of other exporters. */
-	{ "metrics", "metrics", TEXT(metrics) },
+	{ "metrics", "metrics", STRING(metrics) },
 	{ "interval_seconds", "every", KNOWN(LENGTH, interval_ms) },
-	{ "observed", "observed", .kind = COLUMN_SHARE, SHARE(observed) },
-	{ "leases", "pods", .kind = COLUMN_BOOL, SHARE(leases) },
+	{ "observed", "observed", NUMBER(SHARE, observed) },
+	{ "leases", "pods", NUMBER(BOOL, leases) },
 };
 enum { OWN_COLUMNS = 5 };
 #undef OF

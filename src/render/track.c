@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "base/array.h"
 #include "base/duration.h"
+#include "model/columns.h"
 #include "render/rows.h"
 #include "render/text.h"
 
@@ -386,33 +387,29 @@ struct track_card_row {
 };
 
 #define OF(member) offsetof(struct track_card_row, member)
-#define CHARS(member) .kind = COLUMN_TEXT, .get = table_get_chars, .of = OF(member)
-#define STRING(member) .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(member)
-#define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = OF(member)
-#define BYTES(member) VALUE(KIB, get_bytes, member)
-#define SECONDS(member) VALUE(MS, get_milli, member)
-#define PERCENT(member) VALUE(PCT, table_get_double, member)
+#define BYTES(member) VALUE(KIB, get_bytes, OF(member))
+#define SECONDS(member) VALUE(MS, get_milli, OF(member))
 static const struct column card_columns[] = {
 	{ "index", "gpu", CHARS(label) },
 	{ "uuid", CHARS(card.id.uuid) },
 	{ "name", "name", CHARS(card.id.name), .flexible = true },
 	{ "max_used_bytes", "card mem", BYTES(card.max_used_bytes), .width = 8 },
 	{ "max_tree_bytes", "tree mem", BYTES(card.max_tree_bytes), .width = 8 },
-	{ "mean_util_pct", "util", PERCENT(card.mean_util_pct), .width = 6 },
-	{ "mean_tree_pct", "tree", PERCENT(card.mean_tree_pct), .width = 6 },
+	{ "mean_util_pct", "util", NUMBER(PCT, card.mean_util_pct), .width = 6 },
+	{ "mean_tree_pct", "tree", NUMBER(PCT, card.mean_tree_pct), .width = 6 },
 	{ "active_seconds", "active s", SECONDS(card.active_s), .width = 8 },
 	{ "idle_held_seconds", "held s", SECONDS(card.idle_held_s), .width = 7 },
-	{ "max_util_pct", PERCENT(card.max_util_pct) },
-	{ "max_tree_pct", PERCENT(card.max_tree_pct) },
-	{ "energy_joules", VALUE(MJ, get_milli, card.energy_j) },
-	{ "tree_energy_joules", VALUE(MJ, get_milli, card.tree_energy_j) },
+	{ "max_util_pct", NUMBER(PCT, card.max_util_pct) },
+	{ "max_tree_pct", NUMBER(PCT, card.max_tree_pct) },
+	{ "energy_joules", VALUE(MJ, get_milli, OF(card.energy_j)) },
+	{ "tree_energy_joules", VALUE(MJ, get_milli, OF(card.tree_energy_j)) },
 	{ "status", STRING(status) },
 };
 #undef OF
 
 static struct table make_cards(const struct track_result *r)
 {
-	struct table t = { .columns = card_columns, .n_columns = COUNT(card_columns) };
+	struct table t = TABLE_OF(card_columns);
 	for (size_t i = 0; i < r->n_cards; i++) {
 		struct track_card_row row = { .card = r->cards[i],
 			.status = card_status_names[r->cards[i].status] };
@@ -434,8 +431,8 @@ struct track_process_row {
 
 #define OF(member) offsetof(struct track_process_row, member)
 static const struct column process_columns[] = {
-	{ "pid", "pid", VALUE(COUNT, table_get_known, pid), .width = 7 },
-	{ "ppid", VALUE(COUNT, table_get_double, ppid) },
+	{ "pid", "pid", KNOWN(COUNT, pid), .width = 7 },
+	{ "ppid", NUMBER(COUNT, ppid) },
 	{ "user", "user", CHARS(user), .width = -12 },
 	{ "command", "command", STRING(command), .flexible = true },
 	{ "cpu_seconds", "cpu s", SECONDS(cpu_s), .width = 8 },
@@ -447,7 +444,7 @@ static const struct column process_columns[] = {
 	{ "system_seconds", SECONDS(process.system_s) },
 	{ "max_private_bytes", BYTES(process.max_private_bytes) },
 	{ "max_rss_bytes", BYTES(process.max_rss_bytes) },
-	{ "max_threads", VALUE(COUNT, table_get_double, max_threads) },
+	{ "max_threads", NUMBER(COUNT, max_threads) },
 };
 #undef OF
 
@@ -478,7 +475,7 @@ static void add_others(struct table *t, const struct track_result *r)
 /* With user names from `users`; without names if it is NULL. */
 static struct table make_processes(const struct track_result *r, struct user_names *users)
 {
-	struct table t = { .columns = process_columns, .n_columns = COUNT(process_columns) };
+	struct table t = TABLE_OF(process_columns);
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
 		struct track_process_row row = { .pid = p->id.pid,

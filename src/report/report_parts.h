@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/shares.h"
+#include "model/columns.h"
 #include "report/report.h"
 
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
@@ -47,19 +48,6 @@ void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS
 void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A column of a table: its key and title, what is in it, then how text shows it. What is in it
- * is a member of the row's struct: an array of char, a char *, a double, or an int64_t where -1
- * is unknown. Each file defines OF(member), its offset. */
-#define TEXT(getter, which) .kind = COLUMN_TEXT, .get = getter, .of = which
-#define VALUE(unit, getter, which) .kind = COLUMN_##unit, .get = getter, .of = which
-#define CHARS(member) TEXT(table_get_chars, OF(member))
-#define STRING(member) TEXT(table_get_string, OF(member))
-#define NUMBER(unit, member) VALUE(unit, table_get_double, OF(member))
-#define KNOWN(unit, member) VALUE(unit, table_get_known, OF(member))
-#define COLUMN(...)                                                                            \
-	{                                                                                      \
-		__VA_ARGS__                                                                    \
-	}
 /* The columns of a row with a struct report_place `place`. */
 #define PLACE_COLUMNS                                                                          \
 	COLUMN("host", STRING(place.host)), COLUMN("gpu", STRING(place.uuid)),                 \
@@ -75,10 +63,6 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
 		COLUMN(.json = "cost.reserved", NUMBER(MONEY, money[COST_RESERVED]))
 #define CARD_COSTS                                                                             \
 	HELD_COSTS, COST("truly_idle", COST_TRULY_IDLE), COST("unobserved", COST_UNOBSERVED)
-#define TABLE_OF(array)                                                                        \
-	{                                                                                      \
-		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
-	}
 
 /* Money for people: cents that add up, across and down, to one total. The parts of all cards'
  * cost are rounded first, by largest remainder; each table then divides these cents among its

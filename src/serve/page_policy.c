@@ -7,6 +7,7 @@
 
 #include "base/size.h"
 #include "base/moment.h"
+#include "model/columns.h"
 #include "model/policy.h"
 #include "render/html.h"
 #include "report/report_policy.h"
@@ -152,19 +153,17 @@ struct watched_row {
 	char next[64];
 };
 
-#define COLUMN(title_, what, getter, type, member)                                             \
-	.title = title_, .kind = COLUMN_##what, .get = getter,                                 \
-	.of = offsetof(struct type, member)
-#define WATCHED(title, what, getter, member) COLUMN(title, what, getter, watched_row, member)
+#define OF(member) offsetof(struct watched_row, member)
 static const struct column watched_columns[] = {
-	{ WATCHED("user", TEXT, table_get_string, user), .key = "user" },
-	{ WATCHED("session", TEXT, table_get_string, session) },
-	{ WATCHED("rule", TEXT, table_get_string, rule) },
-	{ WATCHED("idle since", MOMENT, table_get_known, idle_since_ms) },
-	{ WATCHED("idle for", LENGTH, table_get_double, idle_ms) },
-	{ WATCHED("stage", TEXT, table_get_string, stage) },
-	{ WATCHED("next stage", TEXT, table_get_chars, next) },
+	{ "user", "user", STRING(user) },
+	{ .title = "session", STRING(session) },
+	{ .title = "rule", STRING(rule) },
+	{ .title = "idle since", KNOWN(MOMENT, idle_since_ms) },
+	{ .title = "idle for", NUMBER(LENGTH, idle_ms) },
+	{ .title = "stage", STRING(stage) },
+	{ .title = "next stage", CHARS(next) },
 };
+#undef OF
 
 static int take_session(
 	void *context, const char *key, const char *user, const struct policy_state *state)
@@ -190,18 +189,19 @@ static int take_session(
 }
 
 /* The columns of the log, without those for programs. */
-#define LOGGED(title, what, getter, member) COLUMN(title, what, getter, policy_log_line, member)
+#define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
-	{ LOGGED("time", MOMENT, table_get_known, action.at_ms) },
-	{ LOGGED("step", TEXT, table_get_chars, what) },
-	{ LOGGED("user", TEXT, table_get_string, action.user), .key = "user" },
-	{ LOGGED("session", TEXT, table_get_string, action.session) },
-	{ LOGGED("rule", TEXT, table_get_string, action.rule), .optional = true },
-	{ LOGGED("held", KIB, table_get_known, held_kib) },
-	{ LOGGED("idle", LENGTH, table_get_double, idle_ms) },
-	{ LOGGED("evidence", TEXT, table_get_string, action.evidence) },
-	{ LOGGED("result", TEXT, table_get_string, action.result), .optional = true },
+	{ .title = "time", KNOWN(MOMENT, action.at_ms) },
+	{ .title = "step", CHARS(what) },
+	{ "user", "user", STRING(action.user) },
+	{ .title = "session", STRING(action.session) },
+	{ .title = "rule", STRING(action.rule), .optional = true },
+	{ .title = "held", KNOWN(KIB, held_kib) },
+	{ .title = "idle", NUMBER(LENGTH, idle_ms) },
+	{ .title = "evidence", STRING(action.evidence) },
+	{ .title = "result", STRING(action.result), .optional = true },
 };
+#undef OF
 
 /* Adds a section with a table, or with a sentence if it has no rows. */
 static void add_section(struct str *out, const struct request *q, struct table *t,
@@ -222,8 +222,7 @@ static int add_watched(
 {
 	static const char *const texts[] = { "Sessions that were warned, or would have been",
 		"No session has reached a stage." };
-	struct table t = { .columns = watched_columns,
-		.n_columns = sizeof(watched_columns) / sizeof(watched_columns[0]) };
+	struct table t = TABLE_OF(watched_columns);
 	int rc = policy_file_sessions(f, take_session, &t, e);
 	add_section(out, q, &t, "<h2 id=\"watched\">Watched now</h2>\n", texts);
 	return rc;
@@ -234,8 +233,7 @@ static int add_log(
 {
 	static const char *const texts[] = { "Every step of the last 30 days",
 		"Nothing was done in the last 30 days." };
-	struct table t = { .columns = log_columns,
-		.n_columns = sizeof(log_columns) / sizeof(log_columns[0]) };
+	struct table t = TABLE_OF(log_columns);
 	const struct policy_span span = { q->now_ms - LOG_MS, q->now_ms + 1 };
 	int rc = report_policy_add_log(&t, f, span, e);
 	add_section(out, q, &t, "<h2 id=\"log\">Log</h2>\n", texts);
