@@ -203,12 +203,12 @@ const char *fleet_match_hosts(struct batch *b, const char *const *keys, size_t n
 	return matcher;
 }
 
-struct client_request *fleet_query(struct batch *b, const char *query, double time_s,
-	engine_answer_take *take, void *context)
+void fleet_query(struct batch *b, const char *query, double time_s, engine_answer_take *take,
+	void *context)
 {
 	if (b->texts.failed || !array_one_more(&b->items, b->n)) {
 		b->texts.failed = true;
-		return NULL;
+		return;
 	}
 	struct client_request *r = &b->items[b->n++];
 	*r = (struct client_request){ .path = "query",
@@ -216,7 +216,19 @@ struct client_request *fleet_query(struct batch *b, const char *query, double ti
 	client_request_param(r, "query", query);
 	client_request_number(r, "time", time_s);
 	client_request_number(r, "timeout", (double)b->fleet->timeout_ms / 1000);
-	return r;
+}
+
+void fleet_query_hours(struct batch *b, const char *query, struct fleet_span span,
+	engine_answer_take *take, void *context)
+{
+	fleet_query(b, query, span.last_s, take, context);
+	if (b->texts.failed || span.first_s == span.last_s)
+		return;
+	struct client_request *r = &b->items[b->n - 1];
+	r->path = "query_range";
+	client_request_number(r, "start", span.first_s);
+	client_request_number(r, "end", span.last_s);
+	client_request_number(r, "step", 3600);
 }
 
 int fleet_run(struct batch *b, struct err *e)

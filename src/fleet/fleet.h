@@ -73,8 +73,13 @@ const char *fleet_quote(struct batch *b, const char *text);
 /* A matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` < n on as fit into
  * a query; moves *at after them. */
 const char *fleet_match_hosts(struct batch *b, const char *const *keys, size_t n, size_t *at);
-/* Adds an instant query. NULL: out of memory. */
-struct client_request *fleet_query(struct batch *b, const char *query, double time_s,
+/* Adds an instant query; fleet_query_hours(): one for each hour from one moment to another. */
+void fleet_query(struct batch *b, const char *query, double time_s, engine_answer_take *take,
+	void *context);
+struct fleet_span {
+	double first_s, last_s;
+};
+void fleet_query_hours(struct batch *b, const char *query, struct fleet_span span,
 	engine_answer_take *take, void *context);
 /* Sends all, and empties the batch. */
 int fleet_run(struct batch *b, struct err *e);

@@ -180,14 +180,9 @@ struct span {
 /* Adds a query at the ends of the stretches. */
 static void ask_span(struct batch *b, const char *query, struct span span, struct group *g)
 {
-	struct client_request *r =
-		fleet_query(b, query, (double)span.last_ms / 1000, take_value, g);
-	if (!r || span.first_ms == span.last_ms)
-		return;
-	r->path = "query_range";
-	client_request_number(r, "start", (double)span.first_ms / 1000);
-	client_request_number(r, "end", (double)span.last_ms / 1000);
-	client_request_number(r, "step", (double)HOUR_MS / 1000);
+	const struct fleet_span asked = { (double)span.first_ms / 1000,
+		(double)span.last_ms / 1000 };
+	fleet_query_hours(b, query, asked, take_value, g);
 }
 
 /* Asks for counters at full hours, or for means. */

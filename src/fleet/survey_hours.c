@@ -111,16 +111,11 @@ static void ask_part(struct hours *h, struct batch *b, bool recorded, const char
 			&b->texts, "max by (%s,%s%s) (%s)", by, h->family->label, state, query);
 	query = arena_textf(
 		&b->texts, "%s by (%s%s) (%s)", recorded ? "max" : "sum", by, state, query);
-	for (int64_t from = h->from; from < h->to; from += each) {
+	for (int64_t from = h->from; from < h->to && !b->texts.failed; from += each) {
 		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
-		struct client_request *r = fleet_query(
-			b, query, (double)((h->first + last) * HOUR_S), take_sum, h);
-		if (!r)
-			break;
-		r->path = "query_range";
-		client_request_number(r, "start", (double)((h->first + from) * HOUR_S));
-		client_request_number(r, "end", (double)((h->first + last) * HOUR_S));
-		client_request_number(r, "step", HOUR_S);
+		const struct fleet_span span = { (double)((h->first + from) * HOUR_S),
+			(double)((h->first + last) * HOUR_S) };
+		fleet_query_hours(b, query, span, take_sum, h);
 	}
 }
 
