@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "cmd/share/cmd_live.h"
+#include "cmd/share/configure.h"
 #include "cmd/share/terminal.h"
 #include "driver/host/apart.h"
 #include "driver/source.h"
@@ -603,7 +604,8 @@ int cmd_track_run(const struct call *call, struct err *e)
 	clock_init_real(&s.clock);
 	/* Log lines about the driver are also in the result's warnings: print them once. */
 	log_setup(v->quiet ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	bool ready = !track_options_check(v, e) && !find_command(&s, call->operands, &words, e);
+	bool ready = !track_options_check(v, call->conf->given, e) &&
+		     !find_command(&s, call->operands, &words, e);
 	if (ready)
 		make_options(&s);
 	if (ready && apart_new(&apart, &s.options.source, &manner, e) == 0)

@@ -29,9 +29,9 @@ struct track_values {
 
 extern const struct option_row track_options[];
 
-/* Fills in --tconfig's values where the command line gave none, then the defaults, and checks
- * all of them: units, interval, format, brand, files. */
-int track_options_check(struct track_values *v, struct err *e);
+/* Fills in --tconfig's values where the command line gave none (`given` says which rows it
+ * gave), then the defaults, and checks all of them: units, interval, format, brand, files. */
+int track_options_check(struct track_values *v, const bool *given, struct err *e);
 void track_options_free(struct track_values *v);
 
 /* Runs gua track, and gpu-tracker with its own options: checks them, runs the command (the

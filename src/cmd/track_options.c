@@ -78,105 +78,77 @@ const struct option_row track_options[] = {
 	{ 0 },
 };
 
-/* Keys of gpu-tracker's configuration file, and the members that they set. */
+/* Keys of gpu-tracker's configuration file, and the options that do the same; NULL: nothing
+ * does.
+ */
 static const struct config_key {
-	const char *name;
-	enum { KEY_TEXT, KEY_NUMBER_TEXT, KEY_COUNT, KEY_FLAG, KEY_UUIDS, KEY_IGNORED } kind;
-	size_t offset;
+	const char *name, *option;
 } config_keys[] = {
-	{ "sleep_time", KEY_NUMBER_TEXT, offsetof(struct track_values, interval) },
-	{ "ram_unit", KEY_TEXT, offsetof(struct track_values, ram_unit) },
-	{ "gpu_ram_unit", KEY_TEXT, offsetof(struct track_values, gpu_ram_unit) },
-	{ "time_unit", KEY_TEXT, offsetof(struct track_values, time_unit) },
-	{ "n_expected_cores", KEY_COUNT, offsetof(struct track_values, cores) },
-	{ "gpu_uuids", KEY_UUIDS, offsetof(struct track_values, uuids) },
-	{ "disable_logs", KEY_FLAG, offsetof(struct track_values, quiet) },
-	{ "gpu_brand", KEY_TEXT, offsetof(struct track_values, brand) },
-	{ "tracking_file", KEY_TEXT, offsetof(struct track_values, tracking_file) },
-	{ "overwrite", KEY_FLAG, offsetof(struct track_values, overwrite) },
-	{ "resource_usage_file", KEY_IGNORED, 0 },
-	{ "n_join_attempts", KEY_IGNORED, 0 },
-	{ "join_timeout", KEY_IGNORED, 0 },
+	{ "sleep_time", "st" },
+	{ "ram_unit", "ru" },
+	{ "gpu_ram_unit", "gru" },
+	{ "time_unit", "tu" },
+	{ "n_expected_cores", "nec" },
+	{ "gpu_uuids", "guuids" },
+	{ "disable_logs", "disable-logs" },
+	{ "gpu_brand", "gb" },
+	{ "tracking_file", "tf" },
+	{ "overwrite", "overwrite" },
+	{ "resource_usage_file", NULL },
+	{ "n_join_attempts", NULL },
+	{ "join_timeout", NULL },
 };
 
-/* The texts of what --tconfig gives live in v->config_text. */
-
-static int wrong_type(const struct track_values *v, const char *key, struct err *e)
+/* The value as the text of an option, which lives in v->config_text; NULL: it has another type.
+ */
+static const char *text_of(const struct track_values *v, const char *key, const json_t *value)
 {
-	return err_set(
-		e, ERR_USAGE, "%s: the value of \"%s\" has the wrong type", v->config, key);
-}
-
-/* A text option takes the configuration's value unless the command line gave one. */
-static int take_text(const struct track_values *v, const char **to, const char *key,
-	const json_t *value, struct err *e)
-{
-	if (json_is_null(value))
-		return 0;
-	if (json_is_string(value)) {
-		*to = *to ? *to : json_string_value(value);
-		return 0;
-	}
-	if (!json_is_number(value))
-		return wrong_type(v, key, e);
-	char number[64], name[64];
-	snprintf(number, sizeof(number), "%.9g", json_number_value(value));
-	snprintf(name, sizeof(name), "%s as text", key);
-	json_object_set_new(v->config_text, name, json_string(number));
-	*to = *to ? *to : json_string_value(json_object_get(v->config_text, name));
-	return 0;
-}
-
-static int take_uuids(
-	const struct track_values *v, const char **to, const json_t *value, struct err *e)
-{
-	if (!json_is_array(value))
-		return take_text(v, to, "gpu_uuids", value, e);
-	struct str all = { 0 };
-	for (size_t i = 0; i < json_array_size(value); i++) {
+	char name[64];
+	struct str text = { 0 };
+	bool fits = json_is_string(value) || json_is_number(value) ||
+		    (json_is_array(value) && strcmp(key, "gpu_uuids") == 0);
+	if (json_is_string(value))
+		str_add(&text, json_string_value(value));
+	else if (json_is_number(value))
+		str_addf(&text, "%.9g", json_number_value(value));
+	for (size_t i = 0; fits && i < json_array_size(value); i++) {
 		const char *one = json_string_value(json_array_get(value, i));
-		if (!one) {
-			str_finish(&all);
-			return wrong_type(v, "gpu_uuids", e);
-		}
-		str_addf(&all, "%s%s", i ? "," : "", one);
+		str_addf(&text, "%s%s", i ? "," : "", one ? one : "");
+		fits = one;
 	}
-	json_object_set_new(v->config_text, "uuids as text", json_string(str_text(&all)));
-	str_finish(&all);
-	*to = *to ? *to : json_string_value(json_object_get(v->config_text, "uuids as text"));
-	return 0;
+	snprintf(name, sizeof(name), "%s as text", key);
+	json_object_set_new(v->config_text, name, json_string(str_text(&text)));
+	str_finish(&text);
+	return fits ? json_string_value(json_object_get(v->config_text, name)) : NULL;
 }
 
-static int take_key(struct track_values *v, const struct config_key *key, const json_t *value,
-	struct err *e)
+/* Gives the value to its option, unless the command line did. False: it has the wrong type. */
+static bool take_key(struct track_values *v, const struct config_key *key, const json_t *value,
+	const bool *given)
 {
-	void *at = (char *)v + key->offset;
-	switch (key->kind) {
-	case KEY_TEXT:
-	case KEY_NUMBER_TEXT:
-		return take_text(v, at, key->name, value, e);
-	case KEY_UUIDS:
-		return take_uuids(v, at, value, e);
-	case KEY_COUNT:
-		if (json_is_null(value))
-			return 0;
-		if (!json_is_integer(value) || json_integer_value(value) < 1)
-			return wrong_type(v, key->name, e);
-		if (*(int64_t *)at == 0)
-			*(int64_t *)at = json_integer_value(value);
-		return 0;
-	case KEY_FLAG:
-		if (!json_is_boolean(value))
-			return wrong_type(v, key->name, e);
+	const struct option_row *row = track_options;
+	while (key->option && strcmp(row->name, key->option) != 0)
+		row++;
+	void *at = (char *)v + row->offset;
+	if (!key->option)
+		return true;
+	if (row->kind == OPTION_FLAG) {
 		*(bool *)at |= json_is_true(value);
-		return 0;
-	case KEY_IGNORED:
-		return 0;
+		return json_is_boolean(value);
 	}
-	return 0;
+	if (json_is_null(value))
+		return true;
+	bool count = row->kind == OPTION_COUNT, given_already = given[row - track_options];
+	int64_t number = json_integer_value(value);
+	const char *text = count ? NULL : text_of(v, key->name, value);
+	if (count && !given_already)
+		*(int64_t *)at = number;
+	else if (!given_already)
+		*(const char **)at = text;
+	return count ? number >= 1 : text != NULL;
 }
 
-static int read_config(struct track_values *v, struct err *e)
+static int read_config(struct track_values *v, const bool *given, struct err *e)
 {
 	enum { N_KEYS = sizeof(config_keys) / sizeof(config_keys[0]) };
 	char shown[64];
@@ -206,8 +178,10 @@ static int read_config(struct track_values *v, struct err *e)
 	}
 	for (size_t i = 0; i < N_KEYS; i++) {
 		value = json_object_get(config, config_keys[i].name);
-		if (value && take_key(v, &config_keys[i], value, e))
-			return e->code;
+		if (value && !take_key(v, &config_keys[i], value, given))
+			return err_set(e, ERR_USAGE,
+				"%s: the value of \"%s\" has the wrong type", v->config,
+				config_keys[i].name);
 	}
 	return 0;
 }
@@ -251,9 +225,9 @@ static bool ends_with(const char *text, const char *end)
 	return a > b && strcmp(text + a - b, end) == 0;
 }
 
-int track_options_check(struct track_values *v, struct err *e)
+int track_options_check(struct track_values *v, const bool *given, struct err *e)
 {
-	if (v->config && read_config(v, e))
+	if (v->config && read_config(v, given, e))
 		return e->code;
 	const char *file = v->tracking_file;
 	/* An automatic unit is for people; programs always get the same unit. */
