@@ -1,8 +1,11 @@
 /* Opens the file of a store: brings its schema up to date for a writer, and lets a reader read
  * older versions. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "read_4.h"
@@ -178,32 +181,36 @@ static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err
 /* Files that were read as stores before. Identifying a file opens and closes it, and closing
  * any descriptor of a file drops the locks that SQLite has on it for all threads of the
  * process: a server would then read without its locks. So the process remembers these files,
- * one of few things that it remembers. A file that was replaced has another inode. */
+ * one of few things that it remembers. A file that took the place of another one may have its
+ * inode, but was made later. */
 enum { KNOWN_STORES = 1 << 14 };
 static struct known_store {
-	dev_t dev;
-	ino_t ino;
+	uint64_t dev, ino;
+	struct statx_timestamp made;
 } known[KNOWN_STORES]; /* each file has one entry, which another file may take */
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The same as identify_store(), but does not open a store that was read before. */
 static int identify_again(const char *path, struct err *e)
 {
-	struct stat st;
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
-		access(path, R_OK) != 0)
+	struct statx st;
+	if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, &st) != 0 ||
+		!S_ISREG(st.stx_mode) || st.stx_size == 0 || access(path, R_OK) != 0)
 		return identify_store(path, e);
-	uint64_t hash = ((uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 40) * 0x9E3779B97F4A7C15u;
+	const struct known_store this = { .dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.ino = st.stx_ino,
+		.made = st.stx_btime };
+	uint64_t hash = (this.ino ^ this.dev << 40) * 0x9E3779B97F4A7C15u;
 	struct known_store *place = &known[(hash >> 32) % KNOWN_STORES];
 	pthread_mutex_lock(&known_lock);
-	bool found = place->ino == st.st_ino && place->dev == st.st_dev;
+	bool found = memcmp(place, &this, sizeof(this)) == 0;
 	pthread_mutex_unlock(&known_lock);
 	if (found)
 		return STORE_OURS;
 	int kind = identify_store(path, e);
 	if (kind == STORE_OURS) {
 		pthread_mutex_lock(&known_lock);
-		*place = (struct known_store){ st.st_dev, st.st_ino };
+		*place = this;
 		pthread_mutex_unlock(&known_lock);
 	}
 	return kind;

@@ -203,6 +203,35 @@ static void test_the_python_tool(void **state)
 	expect_refused(w, "is a database of the Python tool; take it over with: gua import ");
 }
 
+/* As file systems on disks give it again; those in memory do not. */
+static void test_a_file_with_the_inode_of_a_store(void **state)
+{
+	(void)state;
+	char dir[] = "/var/tmp/gua-test-XXXXXX", path[64];
+	struct err e = { 0 };
+	struct store *s = NULL;
+	sqlite3 *db = NULL;
+	struct stat before, after;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/gua.db", dir);
+	assert_int_equal(store_open(&s, path, &e), 0);
+	store_close(s);
+	assert_int_equal(store_open_read(&db, path, &e), 0);
+	sqlite3_close(db);
+	assert_int_equal(stat(path, &before), 0);
+	unlink(path);
+	usleep(20000);
+	tell(path, "CREATE TABLE bookmarks (url TEXT)");
+	assert_int_equal(stat(path, &after), 0);
+	int code = store_open_read(&db, path, &e);
+	unlink(path);
+	rmdir(dir);
+	if (before.st_ino != after.st_ino)
+		skip();
+	assert_int_equal(code, ERR_WORLD);
+	assert_says(e.text, "is a database of another program, not of gua");
+}
+
 static void test_foreign_files(void **state)
 {
 	struct world *w = *state;
@@ -293,6 +322,7 @@ int main(void)
 		WORLD_TEST(test_a_newer_version_is_refused),
 		WORLD_TEST(test_a_newer_version_in_the_wal),
 		WORLD_TEST(test_the_python_tool),
+		WORLD_TEST(test_a_file_with_the_inode_of_a_store),
 		WORLD_TEST(test_foreign_files),
 		WORLD_TEST(test_paths_that_are_no_files),
 		WORLD_TEST(test_read_where_nothing_can_be_written),
