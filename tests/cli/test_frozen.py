@@ -125,7 +125,8 @@ def test_metrics(frozen, demo, background_store):  # noqa: F811
     """Families with their types and units, as the source has them, and the labels of what a recorder at work and one that
     ended show."""
     source = (ROOT / "src/export/exposition.c").read_text()
-    families = re.findall(r'"((?:gua|DCGM)_\w+)",\s*FAMILY_(\w+),\s*(?:"(\w+)"|NULL)', source)
+    families = [(name, kind, unit) for kind, name, unit in re.findall(
+        r'FAMILY\((\w+),[^"]*"((?:gua|DCGM)_\w+)",\s*(?:"(\w+)"|NULL)', source)]
     labels = {}
 
     def missing():
