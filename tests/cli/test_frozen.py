@@ -126,7 +126,7 @@ def test_metrics(frozen, demo, background_store):  # noqa: F811
     ended show."""
     source = (ROOT / "src/export/exposition.c").read_text()
     families = [(name, kind, unit) for kind, name, unit in re.findall(
-        r'FAMILY\((\w+),[^"]*"((?:gua|DCGM)_\w+)",\s*(?:"(\w+)"|NULL)', source)]
+        r'FAMILY\(([A-Z]+),[^"]*"((?:gua|DCGM)_\w+)",\s*(?:"(\w+)"|NULL)', source)]
     labels = {}
 
     def missing():
