@@ -1,18 +1,11 @@
 /* gua dmon: prints counters of cards or processes, line by line. */
+#include "cmd/cmd_dmon.h"
+
 #include "cmd/cmd.h"
-#include "cmd/share/cmd_live.h"
 #include "view/dmon.h"
 #include "view/smi.h"
 
-struct values {
-	struct live_values live;
-	struct filter_values filter;
-	const char *select, *delay, *front, *format, *file;
-	int64_t count;
-	bool processes;
-};
-
-#define AT(field) .offset = offsetof(struct values, field)
+#define AT(field) .offset = offsetof(struct dmon_values, field)
 
 static const struct option_row options[] = {
 	{ OPTION_TEXT, 's', "select", "GROUPS",
@@ -29,8 +22,8 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 'p', "processes", .help = "processes instead of cards", AT(processes) },
 	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
 		AT(file) },
-	FILTER_ROWS(struct values, filter, 'u', 0, 'i'),
-	LIVE_ROWS(struct values, live),
+	FILTER_ROWS(struct dmon_values, filter, 'u', 0, 'i'),
+	LIVE_ROWS(struct dmon_values, live),
 	{ 0 },
 };
 
@@ -61,7 +54,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 
 static int run(const struct call *call, struct err *e)
 {
-	struct values *v = call->values;
+	struct dmon_values *v = call->values;
 	struct monitored m = { .strict = call->self->fail != NULL };
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_lines lines = {
@@ -101,6 +94,6 @@ const struct command cmd_dmon = {
 	.summary = "print counters of cards, or with -p of processes, line by line",
 	.usage = "[-p] [-s GROUPS] [-d SECONDS] [-c N] [-i CARD] [-o DT]",
 	.options = options,
-	.values_size = sizeof(struct values),
+	.values_size = sizeof(struct dmon_values),
 	.run = run,
 };

@@ -2,19 +2,11 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
 #include "view/query.h"
 #include "view/smi.h"
 
-struct values {
-	struct live_values live;
-	struct filter_values filter;
-	struct query_values query;
-	bool mig, t;
-};
-
-#define AT(field) .offset = offsetof(struct values, field)
+#define AT(field) .offset = offsetof(struct query_command, field)
 
 static const struct option_row options[] = {
 	QUERY_ROWS,
@@ -28,8 +20,8 @@ static const struct option_row options[] = {
 	QUERY_HELP_ROWS,
 	{ OPTION_FLAG, 0, "mig", .help = "one line per MIG instance instead of per card",
 		AT(mig) },
-	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
-	LIVE_ROWS(struct values, live),
+	FILTER_ROWS(struct query_command, filter, 'u', 'p', 'i'),
+	LIVE_ROWS(struct query_command, live),
 	{ 0 },
 };
 
@@ -58,7 +50,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 
 static int run(const struct call *call, struct err *e)
 {
-	const struct values *v = call->values;
+	const struct query_command *v = call->values;
 	struct asked a = { .strict = call->self->fail != NULL };
 	struct str help = { 0 };
 	struct query *q = &a.query;
@@ -118,7 +110,7 @@ const struct command cmd_query = {
 	.details =
 		"Fields and output are those of nvidia-smi; additional fields begin with gua.",
 	.options = options,
-	.values_size = sizeof(struct values),
+	.values_size = sizeof(struct query_command),
 	.start = start,
 	.run = run,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/cmd_dmon.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
 #include "view/query.h"
@@ -150,58 +151,34 @@ static const char *find_refused(int argc, char **argv)
 	return NULL;
 }
 
-/* The arguments for another command, which starts them with words of its own. */
-struct arguments {
-	char **all;
-	int n;
-};
-
-/* Runs a command with the name and the statuses of gua smi. Without --db no store is read,
- * because nothing of the past is shown. */
-static int hand_to(const struct command *self, const struct command *to, struct arguments *w)
+/* dmon and pmon: gua dmon with the name and the statuses of gua smi. pmon shows no memory
+ * unless it is asked for. */
+static int monitor(const struct command *self, int argc, char **argv)
 {
-	static char no_store[] = "--no-store";
-	struct command command = *to;
-	bool named = false;
-	for (int i = 1; i < w->n; i++)
-		named |= strncmp(w->all[i], "--db", strlen("--db")) == 0;
-	if (!named) {
-		memmove(w->all + 2, w->all + 1, (size_t)(w->n - 1) * sizeof(*w->all));
-		w->all[1] = no_store;
-		w->n++;
-	}
-	command.called = self->called ? self->called : "gua smi";
-	command.fail = fail;
-	return cmd_run(&command, w->n, w->all);
-}
-
-/* dmon and pmon. pmon shows no memory unless it is asked for. */
-static int monitor(const struct command *self, struct arguments *w)
-{
-	static char processes[] = "-p", select[] = "-s", use[] = "u";
-	bool pmon = strcmp(w->all[1], "pmon") == 0;
-	struct command named = *self;
+	static const struct dmon_values dmon = { .live.only_named = true };
+	static const struct dmon_values pmon = {
+		.live.only_named = true, .processes = true, .select = "u"
+	};
+	struct command own = cmd_dmon;
 	char name[NAME_MAX + 8];
-	snprintf(name, sizeof(name), "%s %s", self->called ? self->called : "gua smi",
-		w->all[1]);
-	named.called = name;
-	if (!pmon) {
-		memmove(w->all, w->all + 1, (size_t)--w->n * sizeof(*w->all));
-		return hand_to(&named, &cmd_dmon, w);
-	}
-	memmove(w->all + 4, w->all + 2, (size_t)(w->n - 2) * sizeof(*w->all));
-	w->all[1] = processes;
-	w->all[2] = select;
-	w->all[3] = use;
-	w->n += 2;
-	return hand_to(&named, &cmd_dmon, w);
+	snprintf(name, sizeof(name), "%s %s", self->called ? self->called : "gua smi", argv[0]);
+	own.called = name;
+	own.fail = fail;
+	own.initial = strcmp(argv[0], "pmon") == 0 ? &pmon : &dmon;
+	return cmd_run(&own, argc, argv);
 }
 
-/* Runs gua query. Before that, checks for an unknown field, because scripts recognise that by
- * nvidia-smi's sentence. */
-static int query(const struct command *self, const struct values *v, struct arguments *w)
+/* Runs gua query in the same way. Before that, checks for an unknown field, because scripts
+ * recognise that by nvidia-smi's sentence. */
+static int query(const struct call *call, struct err *e)
 {
+	const struct values *v = call->values;
+	struct query_command asked = { v->live, v->filter, v->query, .t = v->terse };
 	struct query q = { .list = QUERY_GPU };
+	struct command own = cmd_query;
+	if (v->list || v->report || v->all || v->xml || v->display || v->version)
+		return err_set(e, ERR_USAGE,
+			"--query-... cannot be combined with -L, -q, -x, -d or --version");
 	while (q.list < QUERY_REMAPPED && !v->query.lists[q.list])
 		q.list++;
 	const char *list = v->query.lists[q.list];
@@ -211,7 +188,11 @@ static int query(const struct command *self, const struct values *v, struct argu
 		printf("Field \"%s\" is not a valid field to query.\n\n", safe);
 		fflush(stdout);
 	}
-	return hand_to(self, &cmd_query, w);
+	own.called = call->self->called ? call->self->called : "gua smi";
+	own.fail = fail;
+	asked.live.only_named = true;
+	int rc = own.run(&(struct call){ .self = &own, .values = &asked }, e);
+	return rc < 0 ? cmd_fail(&own, e) : rc;
 }
 
 /* How the cards are shown. */
@@ -289,12 +270,11 @@ static int show_as(const struct values *v, struct err *e)
 static int run(const struct call *call, struct err *e)
 {
 	const struct values *v = call->values;
-	struct arguments *const *w = call->self->parts;
 	if (*call->operands)
 		return err_set(e, ERR_USAGE, "unexpected argument '%s'", *call->operands);
 	for (size_t i = 0; i < QUERY_LISTS; i++)
 		if (v->query.lists[i] || v->query.helps[i])
-			return query(call->self, v, *w);
+			return query(call, e);
 	int rc = show_as(v, e);
 	bool none =
 		e->code == ERR_NOTHING || (e->code == ERR_WORLD && e->number == CODE_NO_GPU);
@@ -304,40 +284,12 @@ static int run(const struct call *call, struct err *e)
 	return 0;
 }
 
-/* `w` are the arguments as they were given: getopt changes the order of argv. */
-static int start_with(const struct command *self, int argc, char **argv, struct arguments *w)
-{
-	const struct values topology = { .topology = true };
-	struct command own = *self;
-	if (argc > 2 && strcmp(argv[1], "topo") == 0 &&
-		(strcmp(argv[2], "-m") == 0 || strcmp(argv[2], "--matrix") == 0)) {
-		own.initial = &topology;
-		argv[2] = argv[0];
-		argv += 2;
-		argc -= 2;
-	}
-	const char *no = find_refused(argc, argv);
-	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
-		return monitor(self, w);
-	if (no) {
-		fprintf(stderr,
-			"%s: there is no '%s'%s; use NVIDIA's own nvidia-smi for that\n",
-			self->called ? self->called : "gua smi", no,
-			strcmp(no, "topo") == 0 ? " other than 'topo -m'" : "");
-		return STATUS_UNAVAILABLE;
-	}
-	own.fail = fail;
-	own.parts = &w;
-	return cmd_call(&own, argc, argv);
-}
-
 static int start(const struct command *self, int argc, char **argv)
 {
-	enum { MORE = 8 }; /* words that are put before the arguments */
-	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
+	static const struct values topology = { .topology = true };
 	static char loop_ms[] = "--loop-ms";
-	if (!w.all)
-		return STATUS_OTHER;
+	struct command own = *self;
+	own.fail = fail;
 	/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options.
 	 */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -347,10 +299,22 @@ static int start(const struct command *self, int argc, char **argv)
 		else if (arg[0] == '-' && arg[1] && arg[1] != '-' && arg[2] == '=')
 			memmove(arg + 2, arg + 3, strlen(arg + 3) + 1);
 	}
-	memcpy(w.all, argv, (size_t)argc * sizeof(*w.all));
-	int status = start_with(self, argc, argv, &w);
-	free(w.all);
-	return status;
+	if (argc > 2 && strcmp(argv[1], "topo") == 0 &&
+		(strcmp(argv[2], "-m") == 0 || strcmp(argv[2], "--matrix") == 0)) {
+		own.initial = &topology;
+		argv[2] = argv[0];
+		argv += 2;
+		argc -= 2;
+	}
+	const char *no = find_refused(argc, argv);
+	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
+		return monitor(self, argc - 1, argv + 1);
+	if (!no)
+		return cmd_call(&own, argc, argv);
+	fprintf(stderr, "%s: there is no '%s'%s; use NVIDIA's own nvidia-smi for that\n",
+		self->called ? self->called : "gua smi", no,
+		strcmp(no, "topo") == 0 ? " other than 'topo -m'" : "");
+	return STATUS_UNAVAILABLE;
 }
 
 const struct command cmd_smi = {

@@ -27,7 +27,7 @@ static const char *choose_db(struct live_session *s, const struct live_values *v
 {
 	struct err unknown = { 0 };
 	bool invented = v->source && source_is_invented(v->source);
-	if (v->no_store || v->db)
+	if (v->no_store || v->db || v->only_named)
 		return v->no_store ? NULL : v->db;
 	int rc = choose_db_to_read(&s->chosen, &unknown);
 	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;

@@ -14,6 +14,7 @@ struct live_values {
 	bool no_store;
 	/* Not options: what the command needs, as in struct live_options. */
 	bool accounts, once, cards_only, leases;
+	bool only_named;    /* a store is read only if --db names it */
 	int64_t timeout_ms; /* 0: the default */
 };
 

@@ -2,13 +2,22 @@
  * query_values `query` among its values, and AT() is the offset of a member there. */
 #pragma once
 
-#include "base/options.h"
+#include "cmd/share/cmd_live.h"
+#include "present/filter.h"
 #include "view/query.h"
 
 struct query_values {
 	const char *lists[QUERY_LISTS]; /* the fields of each; NULL: not asked for */
 	bool helps[QUERY_LISTS];	/* --help-query-... */
 	const char *format, *loop, *loop_ms, *file;
+};
+
+/* The values of gua query, which gua smi runs with its own. */
+struct query_command {
+	struct live_values live;
+	struct filter_values filter;
+	struct query_values query;
+	bool mig, t;
 };
 
 #define QUERY_ROW(list, name, what, fields)                                                    \
