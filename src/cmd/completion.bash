@@ -1,12 +1,31 @@
 # bash completion for gua, made by 'gua completion bash'.
 
-# Sets options, valued, operands and wrapper for a command, and value for an option.
+# Sets options, valued, operands and wrapper for a command, and value for an option. Each command has a
+# table: a line for its operands and one for each option.
 _gua_table()
 {
+	local rows= name letter marks kind words rest
 	case $1 in
 @gua-options@
 	help) operands="words:$_gua_commands" ;;
 	esac
+	while IFS=$'\t' read -r name letter marks kind words rest; do
+		case $kind in words|list|letters) kind=$kind:$words ;; esac
+		if [[ $name == = ]]; then
+			operands=$kind
+			[[ $marks == *w* ]] && wrapper=yes
+			continue
+		fi
+		[[ $name ]] || continue
+		if [[ $letter == - ]]; then letter=; else letter="-$letter "; fi
+		[[ $marks == *v* ]] && valued+="$letter--$name "
+		[[ $marks == *h* ]] && continue
+		options+="$letter--$name "
+		[[ $kind == none ]] && continue
+		[[ $2 == "--$name=" ]] && value=$kind
+		[[ $marks == *v* && " $letter--$name " == *" $2 "* ]] && value=$kind
+	done <<<"$rows"
+	options+="-h --help"
 }
 
 # Completes the last word of a comma-separated list with words of compgen that are not in it yet.

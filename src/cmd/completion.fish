@@ -63,6 +63,50 @@ function __gua_is
     __gua_at $argv[1]; and not __gua_run $argv[1] >/dev/null
 end
 
+# Completes a command by its table: a line for its operands and one for each option.
+function __gua_command
+    set -l name $argv[1]
+    set -l is -c gua -n "__gua_is $name"
+    set -l valued
+    set -l wrapper
+    complete $is -l help -s h -d 'this text'
+    for row in (string split -n \n -- $argv[2])
+        set -l field (string split \t -- $row)
+        set -l marks $field[3]
+        set -l names -l $field[1]
+        set -l words
+        switch $field[4]
+            case words
+                set words -a $field[5]
+            case list letters
+                set words -a "(__gua_$field[4] $field[5])"
+            case users
+                set words -a '(__gua_list (__gua_users))'
+            case directories
+                set words -a '(__fish_complete_directories)'
+        end
+        if test $field[1] = =
+            complete -c gua -n __gua_first -a $name -d $field[7]
+            string match -q '*w*' -- $marks; and set wrapper yes
+            test $field[4] = files; and complete $is -F
+            test $field[4] = words; and complete $is -f $words
+            continue
+        end
+        test $field[2] = -; or set -a names -s $field[2]
+        if string match -q '*v*' -- $marks
+            set -a valued --$field[1]
+            test $field[2] = -; or set -a valued -$field[2]
+            test $field[4] = files; and set -a names -r -F; or set -a names -x
+        end
+        string match -q '*h*' -- $marks; or complete $is $names $words -d $field[7]
+    end
+    # It runs another command, which is completed too: after the options that take the next word as value.
+    if set -q wrapper[1]
+        set -g __gua_valued_$name $valued
+        complete -c gua -n "__gua_runs $name" -x -a "(complete -C (__gua_run $name))"
+    end
+end
+
 complete -c gua -f
 complete -c gpu-usage-audit -w gua
 complete -c gua -n __gua_first -a help -d 'explain a command'
