@@ -377,7 +377,9 @@ static void fill_known(struct live *l, const struct card_id *id, int64_t used_by
 			values[METRIC_MEMORY_TOTAL] - values[METRIC_MEMORY_USED];
 	if (isnan(values[METRIC_UTILIZATION_GPU]))
 		values[METRIC_UTILIZATION_GPU] = util_pct;
-	if (sscanf(id->pci, "%x:%x:%x", &domain, &bus, &device) == 3) {
+	bool wanted = l->wanted[METRIC_PCI_DOMAIN] || l->wanted[METRIC_PCI_BUS] ||
+		      l->wanted[METRIC_PCI_DEVICE];
+	if (wanted && sscanf(id->pci, "%x:%x:%x", &domain, &bus, &device) == 3) {
 		values[METRIC_PCI_DOMAIN] = domain;
 		values[METRIC_PCI_BUS] = bus;
 		values[METRIC_PCI_DEVICE] = device;

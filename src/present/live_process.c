@@ -134,12 +134,11 @@ static bool read_host_use(const struct live *l, const struct present_process *p,
 	return read;
 }
 
-void live_process_measure(struct live *l, size_t process, int64_t every_us)
+static void measure(struct live *l, size_t process, int64_t now_us, int64_t every_us)
 {
 	struct present_process *p = &l->now.items[process];
 	struct live_mark *mark = &l->now.marks[process];
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
-	int64_t now_us = clock_now(l->clock).boot_us;
 	struct proc_stat s;
 	/* It was read only once: compute its CPU use as soon as possible. */
 	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
@@ -162,10 +161,16 @@ void live_process_measure(struct live *l, size_t process, int64_t every_us)
 			     1e8 / (double)(mark->at_us - before_us);
 }
 
+void live_process_measure(struct live *l, size_t process, int64_t every_us)
+{
+	measure(l, process, clock_now(l->clock).boot_us, every_us);
+}
+
 void live_process_measure_all(struct live *l, int64_t every_us)
 {
+	int64_t now_us = clock_now(l->clock).boot_us;
 	for (size_t i = 0; i < l->now.n; i++)
-		live_process_measure(l, i, every_us);
+		measure(l, i, now_us, every_us);
 }
 
 /* Copies what is known of the process from the last refresh. */

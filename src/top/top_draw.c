@@ -345,7 +345,8 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 		else if (p)
 			text = (brief = cell_brief(c, &facts)).text;
 		top_frame_add_field(f, style, text, width, c->top_width == 0);
-		top_frame_add(f, style, i + 1 < columns->n ? " " : "");
+		if (i + 1 < columns->n)
+			top_frame_fill(f, style, f->used + 1);
 	}
 	if (selected)
 		top_frame_fill(f, TOP_SELECTED, s->layout.columns);

@@ -265,10 +265,10 @@ int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, struct top_s
 		struct pollfd fds[] = { { .fd = s->in_fd, .events = POLLIN },
 			{ .fd = other_fd, .events = POLLIN } };
 		/* Input, the other descriptor, or a signal; or the other end is closed. */
-		if (poll(fds, 2, wait_ms) > 0 &&
-			fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+		int ready = poll(fds, 2, wait_ms);
+		if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return TOP_KEY_HANGUP;
-		rc = wget_wch(s->keys, &key);
+		rc = ready ? wget_wch(s->keys, &key) : ERR;
 	}
 	if (rc == ERR)
 		return continued ? TOP_KEY_RESIZE : -1;
