@@ -47,25 +47,26 @@ static const struct config_end *config_of(const struct endings *es)
 void ending_clear(struct ending *a)
 {
 	helper_free(a->manager, 0);
-	free(a->gone);
-	free(a->sorted);
-	free(a->processes);
+	arena_finish(&a->texts);
 	*a = (struct ending){ .stage = ENDING_NONE };
 }
 
 bool ending_begin(struct ending *a)
 {
+	size_t n = a->n_processes;
+	struct proc_life *sorted = arena_take(&a->texts, (n + 1) * sizeof(*sorted));
+	a->gone = arena_take(&a->texts, n + 1);
+	if (!sorted || !a->gone)
+		return false;
 	a->stage = ENDING_CONFIRM;
 	a->signal = END_ASK_TERM;
 	a->seen_bytes = -1;
-	a->gone = calloc(a->n_processes + 1, sizeof(*a->gone));
-	a->sorted = calloc(a->n_processes + 1, sizeof(*a->sorted));
-	if (!a->gone || !a->sorted)
-		return false;
-	if (!a->n_processes) /* a lease */
-		return true;
-	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
-	signs_sort(a->sorted, a->n_processes);
+	memset(a->gone, false, n + 1);
+	if (n) /* not a lease */
+		memcpy(sorted, a->processes, n * sizeof(*sorted));
+	signs_sort(sorted, n);
+	a->group.processes = sorted;
+	a->group.n = n;
 	return true;
 }
 
@@ -111,12 +112,6 @@ int ending_hold(struct endings *es, const struct proc_life *p, struct err *e)
 		: reply.answer == END_FULL ? ERR_BUSY
 					   : ERR_WORLD,
 		"%s", reply.text);
-}
-
-static struct activity_group session_of(const struct ending *a)
-{
-	return (struct activity_group){ a->sorted, a->n_processes, a->job, a->container,
-		a->pod };
 }
 
 /* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
@@ -172,8 +167,7 @@ static enum ending_how check_signs_of_life(
 /* Notes another session in the same job or container, which its manager would end as well. */
 static void note_companion(struct ending *a, const struct signs_look *look)
 {
-	const struct activity_group session = session_of(a);
-	const struct present_process *p = signs_companion(look, &session);
+	const struct present_process *p = signs_companion(look, &a->group);
 	a->companion[0] = '\0';
 	if (p)
 		snprintf(a->companion, sizeof(a->companion), "process %u of %s",
@@ -244,27 +238,17 @@ static bool all_gone(const struct ending *a)
 	return true;
 }
 
+/* A row about a step of the ending; the caller adds evidence and result. */
 static struct policy_action row_of(
 	const struct endings *es, const struct ending *a, enum policy_step step)
 {
-	return (struct policy_action){ .at_ms = clock_wall_ms(es->enforcer->clock),
-		.step = step,
-		.stage = STAGE_ENDING,
-		.uid = a->uid,
-		.held_bytes = a->held_bytes,
-		.idle_since_ms = a->idle_since_ms,
-		.idle_ms = a->clock_ms,
-		.given_back_ms = -1,
-		.rule = a->rule,
-		.session = a->key,
-		.kind = session_kind_names[a->kind],
-		.user = a->user,
-		.pids = a->pids,
-		.cards = a->uuids,
-		.gpus = a->gpus,
-		.command = a->command,
-		.config = es->enforcer->config_hash,
-		.actor = "gua-enforce" };
+	struct policy_action row = a->row;
+	row.at_ms = clock_wall_ms(es->enforcer->clock);
+	row.step = step;
+	row.stage = STAGE_ENDING;
+	row.config = es->enforcer->config_hash;
+	row.evidence = NULL;
+	return row;
 }
 
 /* Records a step before it is taken: after true it is on disk, otherwise nothing may be done.
@@ -306,8 +290,9 @@ static int check_keeps(
 	bool kept = false;
 	int rc = policy_file_keeps(f, (struct policy_span){ now_ms, now_ms + 1 }, &keeps, e);
 	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
-		kept |= strcmp(k->session, a->key) == 0 ||
-			((k->uid == 0 || k->uid == a->uid) && find_pid(a, (uint32_t)k->pid));
+		kept |= strcmp(k->session, a->row.session) == 0 ||
+			((k->uid == 0 || k->uid == a->row.uid) &&
+				find_pid(a, (uint32_t)k->pid));
 	policy_file_keeps_finish(&keeps);
 	return rc || !kept ? rc : err_set(e, ERR_NOTHING, "its user keeps it");
 }
@@ -318,7 +303,7 @@ static const struct session_facts *find_facts(
 {
 	const struct idle_history *h = &now->history;
 	for (size_t i = 0; a->kind == SESSION_LEASE && i < h->n_sessions; i++)
-		if (strcmp(h->sessions[i].key, a->key) == 0)
+		if (strcmp(h->sessions[i].key, a->row.session) == 0)
 			return &now->facts[i];
 	for (size_t i = 0; i < h->n_processes; i++) {
 		const struct idle_process *p = &h->processes[i];
@@ -461,20 +446,20 @@ static void begin(struct endings *es, struct ending *a)
 	struct manager_command command;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
-	struct brief idle = duration_text(a->clock_ms);
+	struct brief idle = duration_text(a->row.idle_ms);
 	snprintf(why, sizeof(why), "it held %s and was idle for %s: rule %s of gua",
-		a->held_bytes < 0 ? "a card" : size_text((double)a->held_bytes).text, idle.text,
-		a->rule);
-	const struct managed what = { a->job, a->container, a->pod, why };
+		a->row.held_bytes < 0 ? "a card" : size_text((double)a->row.held_bytes).text,
+		idle.text, a->row.rule);
+	const struct managed what = { a->group.job, a->group.container, a->group.pod, why };
 	int rc = !is_users_own(es, a) ? end_manager_find(&command, config_of(es), &what, &e)
-		 : *a->pod	      ? err_set(&e, ERR_NOTHING, "its cgroup cannot be read")
+		 : *a->group.pod      ? err_set(&e, ERR_NOTHING, "its cgroup cannot be read")
 				      : 1;
 	if (rc == 0 && *a->companion) {
 		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
 			a->companion,
-			*a->job	  ? "job"
-			: *a->pod ? "pod"
-				  : "container");
+			*a->group.job	? "job"
+			: *a->group.pod ? "pod"
+					: "container");
 		ending_spare(a, why);
 	} else if (rc == 0) {
 		run_manager(es, a, &command);
@@ -502,14 +487,15 @@ static void act(struct endings *es, struct ending *a)
 static bool uses_lease(const struct ending *a, const struct present_process *p,
 	const struct present_card *card)
 {
-	struct lease lease = { .kind = *a->job ? LEASE_SLURM : LEASE_POD };
-	const char *colon = strchr(a->job, ':');
-	str_copy(lease.id, sizeof(lease.id), colon ? colon + 1 : a->pod);
-	str_copy(lease.owner, sizeof(lease.owner), a->user);
+	struct lease lease = { .kind = *a->group.job ? LEASE_SLURM : LEASE_POD };
+	const char *colon = strchr(a->group.job, ':');
+	str_copy(lease.id, sizeof(lease.id), colon ? colon + 1 : a->group.pod);
+	str_copy(lease.owner, sizeof(lease.owner), a->row.user);
 	for (size_t i = 0; i < a->n_cards; i++)
 		if (strcmp(a->cards[i].uuid, card->id.uuid) == 0)
 			return lease_is_used_by(&lease, &p->id);
-	return *a->job ? strcmp(p->id.job, a->job) == 0 : strcmp(p->id.pod, a->pod) == 0;
+	return *a->group.job ? strcmp(p->id.job, a->group.job) == 0
+			     : strcmp(p->id.pod, a->group.pod) == 0;
 }
 
 /* Whether the driver says of all cards of a lease which processes are there. It does not know
@@ -533,7 +519,7 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 {
 	char why[ENDING_TEXT_CAP];
 	struct manager_command command;
-	struct managed what = { a->job, "", a->pod, why };
+	struct managed what = { a->group.job, "", a->group.pod, why };
 	struct err e = { 0 };
 	int64_t now_us = now_us_of(es);
 	if (!driver_reports_cards(a, look)) {
@@ -557,7 +543,7 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 		"not on its cards in %zu looks at the driver over %s", a->looks,
 		duration_text((now_us - a->first_look_us) / 1000).text);
 	snprintf(why, sizeof(why), "it has cards and did not touch them for %s: rule %s of gua",
-		duration_text(a->clock_ms).text, a->rule);
+		duration_text(a->row.idle_ms).text, a->row.rule);
 	int rc = end_manager_find(&command, config_of(es), &what, &e);
 	if (rc == 0)
 		run_manager(es, a, &command);
@@ -570,7 +556,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	struct signs_result r;
 	char why[ENDING_TEXT_CAP];
 	int64_t now_us = now_us_of(es);
-	signs_judge(&r, look, a->sorted, a->n_processes);
+	signs_judge(&r, look, a->group.processes, a->group.n);
 	if (r.verdict == SIGNS_RELEASED && a->signalled)
 		poll_gone(es, a);
 	if (a->signalled && all_gone(a))
@@ -582,8 +568,8 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	if (!a->signalled)
 		a->seen_bytes = r.held_bytes;
 	for (size_t i = 0; i < a->n_cards; i++) {
-		double watt = signs_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
-			&a->cards[i].power_limit_w);
+		double watt = signs_power_w(look, a->cards[i].uuid, a->group.processes,
+			a->group.n, &a->cards[i].power_limit_w);
 		if (!isfinite(watt))
 			continue;
 		a->cards[i].power_sum_w += watt;
@@ -592,8 +578,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	note_companion(a, look);
 	/* CPU time is added up from look to look, so that a process that ends in between counts
 	 * at least until the look before. Once NAN, the sum stays NAN. */
-	const struct activity_group session = session_of(a);
-	double now_s = activity_cpu_s(es->proc, &session);
+	double now_s = activity_cpu_s(es->proc, &a->group);
 	if (a->looks > 0 && !(now_s < a->cpu_s))
 		a->cpu_used_s += now_s - a->cpu_s;
 	a->cpu_s = now_s;
@@ -714,7 +699,7 @@ static int64_t unexplained(const struct ending *a, const struct signs_look *look
 void ending_verify(struct ending *a, const struct signs_look *look)
 {
 	struct signs_result r;
-	signs_judge(&r, look, a->sorted, a->n_processes);
+	signs_judge(&r, look, a->group.processes, a->group.n);
 	int64_t left = r.verdict == SIGNS_RELEASED ? unexplained(a, look) : r.held_bytes;
 	bool held = r.verdict != SIGNS_RELEASED || left >= ORPHAN_LEAST_BYTES;
 	if (held && ++a->verified < VERIFY_LOOKS)
@@ -769,7 +754,7 @@ static struct policy_state state_after(
 		return s;
 	s.delivered_ms = now_ms;
 	s.next_clock_ms =
-		a->clock_ms + (a->final_ms << (s.round < LONGEST ? s.round : LONGEST));
+		a->row.idle_ms + (a->final_ms << (s.round < LONGEST ? s.round : LONGEST));
 	s.round++;
 	return s;
 }
@@ -780,7 +765,7 @@ int ending_store(struct endings *es, struct ending *a, struct err *e)
 	struct policy_action row = row_of(es, a, meanings[a->how].step);
 	struct policy_state state = state_after(a, a->how, row.at_ms);
 	struct policy_record r = {
-		.key = a->key, .user = a->user, .state = &state, .action = &row
+		.key = a->row.session, .user = a->row.user, .state = &state, .action = &row
 	};
 	struct arena texts = { 0 };
 	row.stage = state.stage;
@@ -789,7 +774,7 @@ int ending_store(struct endings *es, struct ending *a, struct err *e)
 	a->notice.made_ms = row.at_ms;
 	a->notice.freed_bytes = a->freed_bytes;
 	str_copy(a->notice.result, sizeof(a->notice.result), a->text);
-	const struct tell_queue queue = { &es->enforcer->policy.config->notices, a->key,
+	const struct tell_queue queue = { &es->enforcer->policy.config->notices, a->row.session,
 		notice_kind_names[a->notice.kind], &a->state, row.at_ms };
 	int rc = f ? tell_make(&texts, &queue, &a->notice, &r, e)
 		   : err_set(e, ERR_WORLD, "policy.db is not open");
@@ -803,7 +788,7 @@ int ending_store_left(struct endings *es, struct ending *a, struct err *e)
 {
 	struct policy_action row = row_of(es, a, STEP_SPARED);
 	const struct policy_record r = {
-		.key = a->key, .user = a->user, .state = &a->state, .action = &row
+		.key = a->row.session, .user = a->row.user, .state = &a->state, .action = &row
 	};
 	a->state = state_after(a, ENDING_SPARED, es->enforcer->now_ms);
 	row.stage = STAGE_AGAIN;

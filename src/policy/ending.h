@@ -10,7 +10,7 @@
 #include "present/live.h"
 
 /* Processes that are signalled in one batch; other work is done between two batches. */
-enum { ENDING_BATCH = 64, ENDING_CARDS = 32, ENDING_TEXT_CAP = 256, ENDING_LIST_CAP = 1024 };
+enum { ENDING_BATCH = 64, ENDING_CARDS = 32, ENDING_TEXT_CAP = 256 };
 
 enum ending_stage {
 	ENDING_NONE,	/* the place is free */
@@ -46,22 +46,18 @@ struct ending_card {
  * it has got. */
 struct ending {
 	enum ending_stage stage;
-	char key[SESSION_KEY_CAP], user[USER_CAP], rule[RULE_NAME_CAP];
-	/* For the log: as many as fit. */
-	char pids[ENDING_LIST_CAP], uuids[ENDING_LIST_CAP], gpus[LABEL_CAP],
-		command[COMMAND_CAP];
 	enum session_kind kind;
-	int64_t uid, held_bytes, idle_since_ms, clock_ms;
+	struct arena texts;	  /* of the row and the group, and the arrays of processes */
+	struct policy_action row; /* what the log says about the session */
 	struct policy_state state;
 	struct notice notice;	     /* the notice about the result */
 	struct proc_life *processes; /* in the order of signals */
-	struct proc_life *sorted;    /* the same, by signs_sort() */
-	bool *gone;		     /* of the processes, in the order of signals */
+	struct activity_group
+		group; /* the same by signs_sort(), and the labels of its managers */
+	bool *gone;    /* of the processes, in the order of signals */
 	size_t n_processes;
 	struct ending_card cards[ENDING_CARDS];
 	size_t n_cards;
-	/* Labels of its managers, or "". */
-	char job[LABEL_CAP], container[LABEL_CAP], pod[LABEL_CAP];
 	int64_t idle_below; /* this much use or more spares it, percent of the SMs */
 	int64_t notice_ms;  /* when the final notice was delivered; a key pressed later spares
 			       the session */
@@ -122,7 +118,7 @@ struct endings {
 /* Holds one process of a session that was warned. ERR_NOTHING: it has ended. ERR_USAGE: it
  * must not be signalled. ERR_BUSY: no place is free; it can be signalled all the same. */
 int ending_hold(struct endings *es, const struct proc_life *p, struct err *e);
-/* Begins the looks at a session whose processes are listed. False: out of memory. */
+/* Begins the looks at a session whose processes and labels are set. False: out of memory. */
 bool ending_begin(struct ending *a);
 /* Frees its memory and marks its place as free. */
 void ending_clear(struct ending *a);

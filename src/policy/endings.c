@@ -167,57 +167,44 @@ static int by_age(const void *a, const void *b)
 static bool add_processes(struct ending *a, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
-	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
-		if (h->processes[i].session != s->session || !h->processes[i].holds)
-			continue;
-		if (!array_one_more(&a->processes, a->n_processes))
-			return false;
-		a->processes[a->n_processes++] = process_of(&h->processes[i]);
-	}
+	a->processes = arena_take(&a->texts, (h->n_processes + 1) * sizeof(*a->processes));
+	for (size_t i = 0; a->processes && s->session != SIZE_MAX && i < h->n_processes; i++)
+		if (h->processes[i].session == s->session && h->processes[i].holds)
+			a->processes[a->n_processes++] = process_of(&h->processes[i]);
 	if (a->n_processes)
 		qsort(a->processes, a->n_processes, sizeof(a->processes[0]), by_age);
 	return a->n_processes > 0;
 }
 
-static void describe(struct ending *a, const struct enforcer_step *s)
+static const char *label_of(
+	struct arena *texts, const struct idle_session *s, enum process_text label)
+{
+	return s->texts[label] ? arena_text(texts, s->texts[label]) : "";
+}
+
+/* False: out of memory. The next pass then spares the session: see endings_left(). */
+static bool describe(const struct endings *es, struct ending *a, const struct enforcer_step *s)
 {
 	const struct idle_session *session = s->facts->session;
 	const struct verdict *v = s->verdict;
-	struct enforcer_lists lists = { 0 };
 	*a = (struct ending){ .kind = session->kind,
-		.uid = s->facts->uid,
-		.held_bytes = s->facts->mem_bytes,
-		.idle_since_ms = s->facts->idle_since_ms,
-		.clock_ms = s->facts->clock_ms,
 		.idle_below = s->facts->idle_below,
 		.final_ms = v->rule ? v->rule->final_ms : 0,
 		.kill = v->rule && v->rule->kill_after_term,
 		.notice_ms = v->state.delivered_ms,
 		.state = v->state };
-	str_copy(a->key, sizeof(a->key), session->key);
-	str_copy(a->user, sizeof(a->user), session->user);
-	str_copy(a->rule, sizeof(a->rule), v->state.rule);
-	if (session->texts[PROCESS_COMMAND])
-		str_copy(a->command, sizeof(a->command), session->texts[PROCESS_COMMAND]);
-	if (session->texts[PROCESS_JOB])
-		str_copy(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
-	if (session->texts[PROCESS_CONTAINER])
-		str_copy(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
-	if (session->texts[PROCESS_POD])
-		str_copy(a->pod, sizeof(a->pod), session->texts[PROCESS_POD]);
-	enforcer_list(&lists, s);
-	str_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
-	str_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
-	str_copy(a->gpus, sizeof(a->gpus), str_text(&lists.gpus));
-	enforcer_lists_finish(&lists);
+	a->group.job = label_of(&a->texts, session, PROCESS_JOB);
+	a->group.container = label_of(&a->texts, session, PROCESS_CONTAINER);
+	a->group.pod = label_of(&a->texts, session, PROCESS_POD);
 	tell_describe(&a->notice, s, NOTICE_ENDED);
+	return enforcer_row(&a->row, &a->texts, es->enforcer, s);
 }
 
 static void store(struct endings *es, struct ending *a)
 {
 	struct err e = { 0 };
 	char name[SESSION_KEY_CAP];
-	session_shown(name, sizeof(name), a->key, true);
+	session_shown(name, sizeof(name), a->row.session, true);
 	if (a->retry_us == 0) {
 		static const char *const words[ENDING_HOWS] = {
 			[ENDING_SPARED] = "spared",
@@ -243,7 +230,7 @@ static void store(struct endings *es, struct ending *a)
 	if (rc)
 		return;
 	if (a->how != ENDING_SPARED && a->how != ENDING_COMPUTES)
-		release(es, a->key);
+		release(es, a->row.session);
 	ending_clear(a);
 }
 
@@ -252,13 +239,18 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 	struct ending *a = es->items, other;
 	while (a < es->items + ENDINGS_MOST && a->stage != ENDING_NONE)
 		a++;
-	if (a == es->items + ENDINGS_MOST) {
-		describe(&other, s);
-		ending_spare(&other, "too many sessions are being ended already");
-		store(es, &other);
+	bool full = a == es->items + ENDINGS_MOST;
+	a = full ? &other : a;
+	if (!describe(es, a, s)) {
+		ending_clear(a);
 		return;
 	}
-	describe(a, s);
+	if (full) {
+		ending_spare(a, "too many sessions are being ended already");
+		store(es, a);
+		ending_clear(a);
+		return;
+	}
 	const struct idle_history *h = &s->now->history;
 	struct err e = { 0 };
 	for (size_t i = 0; i < h->n_cards; i++) {
@@ -420,18 +412,21 @@ void endings_store(struct endings *es)
 int endings_left(struct endings *es, const char *key, const char *user,
 	struct policy_state *state, struct err *e)
 {
-	struct ending a = { .uid = -1,
-		.held_bytes = -1,
-		.idle_since_ms = state->idle_since_ms,
-		.clock_ms = state->clock_ms,
-		.kind = SESSION_PROCESS,
+	struct ending a = { .row = { .uid = -1,
+				    .held_bytes = -1,
+				    .idle_since_ms = state->idle_since_ms,
+				    .idle_ms = state->clock_ms,
+				    .given_back_ms = -1,
+				    .rule = state->rule,
+				    .session = key,
+				    .kind = session_kind_names[SESSION_PROCESS],
+				    .user = user,
+				    .actor = "gua-enforce" },
 		.state = *state };
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (es->items[i].stage != ENDING_NONE && strcmp(es->items[i].key, key) == 0)
+		if (es->items[i].stage != ENDING_NONE &&
+			strcmp(es->items[i].row.session, key) == 0)
 			return 0;
-	str_copy(a.key, sizeof(a.key), key);
-	str_copy(a.user, sizeof(a.user), user);
-	str_copy(a.rule, sizeof(a.rule), state->rule);
 	int rc = ending_store_left(es, &a, e);
 	if (rc == 0)
 		*state = a.state;

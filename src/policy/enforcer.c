@@ -370,29 +370,6 @@ static bool any_step(const struct work *w)
 	return false;
 }
 
-void enforcer_lists_finish(struct enforcer_lists *l)
-{
-	str_finish(&l->pids);
-	str_finish(&l->cards);
-	str_finish(&l->gpus);
-}
-
-void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s)
-{
-	const struct idle_history *h = &s->now->history;
-	struct str *pids = &l->pids;
-	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
-		if (h->processes[i].session == s->session && h->processes[i].holds)
-			str_addf(pids, "%s%u", pids->len ? " " : "", h->processes[i].pid);
-	for (size_t i = 0; i < h->n_cards; i++) {
-		if (!facts_has_card(&s->facts->cards, i))
-			continue;
-		str_addf(&l->cards, "%s%s", l->cards.len ? " " : "", h->cards[i].uuid);
-		str_addf(&l->gpus, "%s%s", l->gpus.len ? ", " : "",
-			card_label(&h->cards[i]).text);
-	}
-}
-
 static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 {
 	const struct session_facts *f = s->facts;
@@ -429,17 +406,36 @@ static struct enforcer_step step_of(const struct work *w, size_t i)
 		.keeps = &w->keeps };
 }
 
-/* The row of the log about a step; NULL: out of memory. */
-static const struct policy_action *make_row(struct work *w, const struct enforcer_step *s)
+/* Sets the pids and the UUIDs of the cards, separated by blanks, and the labels of the cards.
+ */
+static void list(struct policy_action *a, struct arena *texts, const struct enforcer_step *s)
 {
-	struct enforcer_lists lists = { 0 };
+	const struct idle_history *h = &s->now->history;
+	struct str pids = { 0 }, cards = { 0 }, gpus = { 0 };
+	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
+		if (h->processes[i].session == s->session && h->processes[i].holds)
+			str_addf(&pids, "%s%u", pids.len ? " " : "", h->processes[i].pid);
+	for (size_t i = 0; i < h->n_cards; i++) {
+		if (!facts_has_card(&s->facts->cards, i))
+			continue;
+		str_addf(&cards, "%s%s", cards.len ? " " : "", h->cards[i].uuid);
+		str_addf(&gpus, "%s%s", gpus.len ? ", " : "", card_label(&h->cards[i]).text);
+	}
+	a->pids = arena_text(texts, str_text(&pids));
+	a->cards = arena_text(texts, str_text(&cards));
+	a->gpus = arena_text(texts, str_text(&gpus));
+	str_finish(&pids);
+	str_finish(&cards);
+	str_finish(&gpus);
+}
+
+bool enforcer_row(struct policy_action *a, struct arena *texts, const struct enforcer *x,
+	const struct enforcer_step *s)
+{
 	char evidence[256];
 	const struct session_facts *f = s->facts;
 	const struct verdict *v = s->verdict;
-	struct policy_action *a = arena_take(&w->texts, sizeof(*a));
-	if (!a)
-		return NULL;
-	enforcer_list(&lists, s);
+	const char *command = f->session->texts[PROCESS_COMMAND];
 	evidence_of(evidence, sizeof(evidence), s);
 	*a = (struct policy_action){ .at_ms = s->now_ms,
 		.uid = f->uid,
@@ -450,19 +446,16 @@ static const struct policy_action *make_row(struct work *w, const struct enforce
 		.step = v->step,
 		.stage = v->state.stage,
 		.would = v->would,
-		.rule = v->rule ? v->rule->name : v->state.rule,
-		.session = f->session->key,
+		.rule = arena_text(texts, v->rule ? v->rule->name : v->state.rule),
+		.session = arena_text(texts, f->session->key),
 		.kind = session_kind_names[f->session->kind],
-		.user = f->session->user,
-		.pids = arena_text(&w->texts, str_text(&lists.pids)),
-		.cards = arena_text(&w->texts, str_text(&lists.cards)),
-		.gpus = arena_text(&w->texts, str_text(&lists.gpus)),
-		.command = f->session->texts[PROCESS_COMMAND],
-		.evidence = arena_text(&w->texts, evidence),
-		.config = w->x->config_hash,
+		.user = arena_text(texts, f->session->user),
+		.command = command ? arena_text(texts, command) : NULL,
+		.evidence = arena_text(texts, evidence),
+		.config = x->config_hash,
 		.actor = "gua-enforce" };
-	enforcer_lists_finish(&lists);
-	return w->texts.failed ? NULL : a;
+	list(a, texts, s);
+	return !texts->failed;
 }
 
 static bool same_state(const struct policy_state *a, const struct policy_state *b)
@@ -486,9 +479,10 @@ static int make_record(struct work *w, size_t i, struct policy_record *r)
 		r->state = &v->state;
 	if (v->step == STEP_NONE)
 		return 0;
-	r->action = make_row(w, &step);
-	if (!r->action)
+	struct policy_action *a = arena_take(&w->texts, sizeof(*a));
+	if (!a || !enforcer_row(a, &w->texts, w->x, &step))
 		return err_memory(w->e);
+	r->action = a;
 	return v->would ? 0 : tell_step(&w->texts, &step, r, w->e);
 }
 

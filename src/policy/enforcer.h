@@ -58,13 +58,9 @@ struct enforcer {
 	size_t n_cpu;
 };
 
-/* What a row of the log says about a session: its pids and the UUIDs of its cards, separated
- * by blanks, and the labels of the cards. Finish all three. */
-struct enforcer_lists {
-	struct str pids, cards, gpus;
-};
-void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s);
-void enforcer_lists_finish(struct enforcer_lists *l);
+/* The row of the log about a step, with all its texts in the arena. False: out of memory. */
+bool enforcer_row(struct policy_action *a, struct arena *texts, const struct enforcer *x,
+	const struct enforcer_step *s);
 
 /* Opens policy.db if it is not open. Fails when the store or policy.db cannot be read or
  * written; then nothing was done. */

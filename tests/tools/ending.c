@@ -65,9 +65,9 @@ static int open_file(
 	return policy_file_open(f, s->policy_db, false, e);
 }
 
-static struct proc_life *read_processes(int n, char **pids)
+static struct proc_life *read_processes(struct arena *texts, int n, char **pids)
 {
-	struct proc_life *all = calloc((size_t)n + 1, sizeof(*all));
+	struct proc_life *all = arena_take(texts, ((size_t)n + 1) * sizeof(*all));
 	int proc = -1;
 	struct err e = { 0 };
 	proc_open(&proc, "", &e);
@@ -95,8 +95,10 @@ static void wait_for(struct endings *es, const struct ending *a)
 
 static void describe(struct ending *a, const struct ending_settings *s, int64_t now_ms)
 {
-	snprintf(a->job, sizeof(a->job), "%s", s->job ? s->job : "");
-	snprintf(a->container, sizeof(a->container), "%s", s->container ? s->container : "");
+	a->group.job = s->job ? s->job : "";
+	a->group.container = s->container ? s->container : "";
+	a->group.pod = "";
+	a->row.session = a->row.user = a->row.rule = "";
 	snprintf(a->cards[0].uuid, UUID_CAP, "%s", s->uuid ? s->uuid : "");
 	a->cards[0].idle_power_w = s->floor_w;
 	a->n_cards = 1;
@@ -113,7 +115,7 @@ static int end(struct endings *es, const struct ending_settings *s, char **pids,
 	struct policy_span all = { clock_wall_ms(es->enforcer->clock), INT64_MAX };
 	struct err e = { 0 };
 	a->n_processes = (size_t)n;
-	a->processes = read_processes(n, pids);
+	a->processes = read_processes(&a->texts, n, pids);
 	for (size_t i = 0; i < a->n_processes; i++)
 		if (ending_hold(es, &a->processes[i], &e) != 0)
 			printf("not held: %s\n", e.text);
