@@ -110,10 +110,7 @@ static int add_stage(
 struct status {
 	const char *mode;
 	struct err untrusted; /* why the configuration may not end sessions; code 0: it may */
-	int64_t armed_until_ms;
-	char armed_by[64];
-	int64_t stopped_ms; /* since when the breaker has stopped everything; -1: it has not */
-	char stopped_why[256];
+	struct policy_orders orders;
 	char missed[CHANNEL_REACH_CAP]; /* the users that notices do not reach; "": none */
 	struct str untold;		/* a line for each notice that was not delivered */
 	struct policy_pass pass;
@@ -136,7 +133,7 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 	struct policy_file *file = NULL;
 	bool tells = false; /* a rule warns users */
 	s->mode = x->conf.values.policy.mode;
-	s->armed_until_ms = s->pass.at_ms = s->stopped_ms = -1;
+	s->orders.armed_until_ms = s->orders.stopped_ms = s->pass.at_ms = -1;
 	rules_check_trust(&x->conf.settings, &s->untrusted);
 	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
 		tells |= rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE;
@@ -146,8 +143,7 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 	if (rc == ERR_NOTHING)
 		return 0;
 	if (rc || policy_notice_waiting(file, "", take_untold, &s->untold, e) ||
-		policy_file_armed(file, x->now_ms, &s->armed_until_ms, s->armed_by, e) ||
-		policy_file_tripped(file, &s->stopped_ms, s->stopped_why, e) ||
+		policy_file_orders(file, x->now_ms, &s->orders, e) ||
 		policy_file_pass(file, &s->pass, e) ||
 		policy_file_sessions(file, add_stage, &s->stages, e))
 		rc = e->code;
@@ -159,14 +155,14 @@ static void add_status(struct str *out, const struct enforce *x, const struct st
 {
 	struct text_style style = terminal_style(false, x->o->utc);
 	bool enforce = strcmp(s->mode, "enforce") == 0;
-	if (s->stopped_ms >= 0)
+	if (s->orders.stopped_ms >= 0)
 		str_addf(out, "STOPPED    since %s: %s\n",
-			enforce_moment(x, s->stopped_ms).text, s->stopped_why);
+			enforce_moment(x, s->orders.stopped_ms).text, s->orders.stopped_why);
 	str_addf(out, "mode       %s%s\n", s->mode,
 		enforce ? "" : ": steps are written down, and nothing else happens");
-	if (s->armed_until_ms >= 0)
+	if (s->orders.armed_until_ms >= 0)
 		str_addf(out, "armed      until %s, by %s\n",
-			enforce_moment(x, s->armed_until_ms).text, s->armed_by);
+			enforce_moment(x, s->orders.armed_until_ms).text, s->orders.armed_by);
 	else
 		str_add(out, "armed      no: nothing is ended\n");
 	if (s->untrusted.code)
@@ -201,10 +197,10 @@ static void add_status_json(struct str *out, const struct status *s)
 	json_text(&j, "mode", s->mode);
 	json_text(&j, "config_untrusted", s->untrusted.code ? s->untrusted.text : NULL);
 	json_text(&j, "unreachable", *s->missed ? s->missed : NULL);
-	json_moment(&j, "armed_until", s->armed_until_ms);
-	json_text(&j, "armed_by", s->armed_until_ms < 0 ? NULL : s->armed_by);
-	json_moment(&j, "stopped_since", s->stopped_ms);
-	json_text(&j, "stopped_why", s->stopped_ms < 0 ? NULL : s->stopped_why);
+	json_moment(&j, "armed_until", s->orders.armed_until_ms);
+	json_text(&j, "armed_by", s->orders.armed_until_ms < 0 ? NULL : s->orders.armed_by);
+	json_moment(&j, "stopped_since", s->orders.stopped_ms);
+	json_text(&j, "stopped_why", s->orders.stopped_ms < 0 ? NULL : s->orders.stopped_why);
 	json_moment(&j, "last_pass", s->pass.at_ms);
 	json_number(
 		&j, "sessions_holding", s->pass.at_ms < 0 ? NAN : (double)s->pass.sessions, 0);
@@ -350,14 +346,14 @@ static int run_release(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	char actor[USER_CAP] = "", why[256];
-	int64_t at_ms = -1;
+	char actor[USER_CAP] = "";
+	struct policy_orders before;
 	struct policy_file *file = NULL;
 	int rc = policy_file_open(&file, x->policy_db, false, &e);
 	if (rc == 0)
-		rc = policy_file_tripped(file, &at_ms, why, &e);
+		rc = policy_file_orders(file, x->now_ms, &before, &e);
 	policy_file_close(file);
-	if (rc == 0 && at_ms < 0) {
+	if (rc == 0 && before.stopped_ms < 0) {
 		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
 		return cmd_print(x->self, &out);
 	}
@@ -365,7 +361,7 @@ static int run_release(struct enforce *x)
 		return cmd_fail(x->self, &e);
 	str_addf(&out,
 		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n",
-		enforce_moment(x, at_ms).text, why);
+		enforce_moment(x, before.stopped_ms).text, before.stopped_why);
 	return cmd_print(x->self, &out);
 }
 

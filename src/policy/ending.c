@@ -346,20 +346,18 @@ static int check_allowed(
 	const struct endings *es, const struct ending *a, bool brief, struct err *e)
 {
 	const struct enforcer *x = es->enforcer;
-	int64_t now_ms = clock_wall_ms(x->clock), until_ms = -1, stopped_ms = -1;
+	int64_t now_ms = clock_wall_ms(x->clock);
+	struct policy_orders orders;
 	if (!x->file || !x->db)
 		return err_set(
 			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
-	int rc = policy_file_armed(x->file, now_ms, &until_ms, NULL, e);
+	int rc = policy_file_orders(x->file, now_ms, &orders, e);
 	if (rc)
 		return rc;
 	/* The configuration may have been reloaded. */
-	if (until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
+	if (orders.armed_until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
 		return err_set(e, ERR_NOTHING, "ending is no longer allowed");
-	rc = policy_file_tripped(x->file, &stopped_ms, NULL, e);
-	if (rc)
-		return rc;
-	if (stopped_ms >= 0)
+	if (orders.stopped_ms >= 0)
 		return err_set(e, ERR_NOTHING, "the breaker has stopped everything");
 	rc = check_keeps(x->file, a, now_ms, e);
 	return rc || brief ? rc : check_exemptions(x, a, now_ms, e);

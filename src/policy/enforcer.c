@@ -140,13 +140,11 @@ static int read_file(struct work *w)
 	/* The span has no end, so that limits still count everything after the clock was set
 	 * back. */
 	const struct policy_span day = { w->now_ms - 24 * HOUR_MS, INT64_MAX };
-	int64_t until_ms = -1, stopped_ms = -1;
+	struct policy_orders orders;
 	x->policy.may_end = false;
 	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
 	if (rc == 0)
-		rc = policy_file_armed(x->file, w->now_ms, &until_ms, NULL, w->e);
-	if (rc == 0)
-		rc = policy_file_tripped(x->file, &stopped_ms, NULL, w->e);
+		rc = policy_file_orders(x->file, w->now_ms, &orders, w->e);
 	if (rc == 0)
 		rc = policy_file_actions(x->file, day, take_end, w, w->e);
 	if (rc == 0)
@@ -162,11 +160,13 @@ static int read_file(struct work *w)
 			rc = policy_notice_delivered(
 				x->file, s->session.key, &s->state, &s->delivered_ms, w->e);
 	}
-	w->stopped = stopped_ms >= 0;
+	if (rc)
+		return rc;
+	w->stopped = orders.stopped_ms >= 0;
 	/* Sessions are ended only where that is safe and where users can object. */
-	x->policy.may_end = rc == 0 && x->users_can_ask && until_ms > w->now_ms &&
+	x->policy.may_end = x->users_can_ask && orders.armed_until_ms > w->now_ms &&
 			    rules_check_trust(x->settings, NULL) == 0;
-	return rc;
+	return 0;
 }
 
 /* Reads the store; `brief` leaves out what takes long to read. */

@@ -525,20 +525,19 @@ static void read_state(struct explanation *ex)
 	struct policy_file *file = x->file;
 	const char *key = ex->f->session->key;
 	struct session_facts *f = &ex->now->facts[ex->session];
-	int64_t until_ms = -1, stopped_ms = -1;
+	struct policy_orders orders = { .armed_until_ms = -1, .stopped_ms = -1 };
 	ex->state = POLICY_STATE_NONE;
 	if (file) {
 		policy_file_state(file, key, &ex->state, NULL);
 		policy_file_kept_until(file, key, x->now_ms, &f->kept_until_ms, NULL);
-		policy_file_armed(file, x->now_ms, &until_ms, NULL, NULL);
-		policy_file_tripped(file, &stopped_ms, NULL, NULL);
+		policy_file_orders(file, x->now_ms, &orders, NULL);
 		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {
 			policy_notice_delivered(file, key, &ex->state, &f->delivered_ms, NULL);
 			policy_notice_waiting(file, key, take_undelivered, ex, NULL);
 		}
 	}
-	ex->armed = until_ms > x->now_ms;
-	ex->stopped = stopped_ms >= 0;
+	ex->armed = orders.armed_until_ms > x->now_ms;
+	ex->stopped = orders.stopped_ms >= 0;
 	x->policy.may_end = ex->armed && rules_check_trust(x->settings, NULL) == 0;
 	f->computes = ex->state.stage == STAGE_COMPUTING;
 }

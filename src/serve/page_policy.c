@@ -275,17 +275,17 @@ static int add_mode(
 	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
 {
 	struct policy_pass pass;
-	int64_t until_ms = -1;
-	char user[64];
-	int rc = policy_file_armed(f, q->now_ms, &until_ms, user, e);
+	struct policy_orders orders;
+	int rc = policy_file_orders(f, q->now_ms, &orders, e);
 	if (rc == 0)
 		rc = policy_file_pass(f, &pass, e);
 	if (rc)
 		return rc;
 	str_add(out, "<p>");
-	if (until_ms >= 0)
+	if (orders.armed_until_ms >= 0)
 		html_addf(out, "Sessions may be ended until %s: armed by %s. ",
-			moment_text(until_ms, q->world->utc).text, user);
+			moment_text(orders.armed_until_ms, q->world->utc).text,
+			orders.armed_by);
 	else
 		str_add(out, "It is not armed: no session is ended. ");
 	if (pass.at_ms < 0)

@@ -365,20 +365,6 @@ int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, con
 		SQL_INT(until_ms), SQL_TEXT(user));
 }
 
-int policy_file_armed(
-	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e)
-{
-	struct policy_query q = policy_file_select(f,
-		"SELECT until_ms, user FROM arm WHERE disarmed_ms IS NULL AND at_ms <= ?1 AND "
-		"until_ms > ?1 ORDER BY id DESC LIMIT 1");
-	sql_bind(q.row, SQL_INT(now_ms));
-	bool found = policy_file_next(&q);
-	*until_ms = found ? sql_int(q.row, 0, -1) : -1;
-	if (user)
-		str_copy(user, 64, found ? sql_raw(q.row, 1) : "");
-	return policy_file_done(&q, 0, e);
-}
-
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e)
 {
 	return policy_file_run(f, e,
@@ -386,14 +372,27 @@ int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user,
 		SQL_INT(now_ms), SQL_TEXT(user));
 }
 
-int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e)
+int policy_file_orders(
+	struct policy_file *f, int64_t now_ms, struct policy_orders *o, struct err *e)
 {
+	*o = (struct policy_orders){ .armed_until_ms = -1, .stopped_ms = -1 };
 	struct policy_query q = policy_file_select(f,
+		"SELECT until_ms, user FROM arm WHERE disarmed_ms IS NULL AND at_ms <= ?1 AND "
+		"until_ms > ?1 ORDER BY id DESC LIMIT 1");
+	sql_bind(q.row, SQL_INT(now_ms));
+	if (policy_file_next(&q)) {
+		o->armed_until_ms = sql_int(q.row, 0, -1);
+		str_copy(o->armed_by, sizeof(o->armed_by), sql_raw(q.row, 1));
+	}
+	int rc = policy_file_done(&q, 0, e);
+	if (rc)
+		return rc;
+	q = policy_file_select(f,
 		"SELECT at_ms, why FROM breaker WHERE released_ms IS NULL ORDER BY id LIMIT 1");
-	bool found = policy_file_next(&q);
-	*at_ms = found ? sql_int(q.row, 0, -1) : -1;
-	if (why)
-		str_copy(why, 256, found ? sql_raw(q.row, 1) : "");
+	if (policy_file_next(&q)) {
+		o->stopped_ms = sql_int(q.row, 0, -1);
+		str_copy(o->stopped_why, sizeof(o->stopped_why), sql_raw(q.row, 1));
+	}
 	return policy_file_done(&q, 0, e);
 }
 

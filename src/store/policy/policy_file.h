@@ -55,16 +55,17 @@ int policy_file_actions(struct policy_file *f, struct policy_span span,
 /* Arms until a moment, or (until_ms 0) disarms. */
 int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
 	struct err *e);
-/* Reads until when ending is allowed (*until_ms -1: it is not), and who allowed it (`user` may
- * be NULL). */
-int policy_file_armed(
-	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e);
-
 /* Releases the breaker, which stops everything. */
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
-/* Reads since when everything is stopped (*at_ms -1: it is not), and why (`why` may be NULL).
- */
-int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e);
+/* Whether anything may be done now. */
+struct policy_orders {
+	int64_t armed_until_ms; /* until then sessions may be ended; -1: they may not */
+	char armed_by[64];
+	int64_t stopped_ms; /* since then the breaker has stopped everything; -1: it has not */
+	char stopped_why[256];
+};
+int policy_file_orders(
+	struct policy_file *f, int64_t now_ms, struct policy_orders *o, struct err *e);
 /* Reads the moment of each release, oldest first; the caller frees *at_ms, also after a
  * failure. */
 int policy_file_releases(struct policy_file *f, int64_t **at_ms, size_t *n, struct err *e);
