@@ -45,7 +45,7 @@ struct work {
 	 * that only have a state. */
 	struct facts_now now;
 	struct session_facts *facts;
-	struct policy_state *states, *old;
+	struct policy_state *states; /* as stored */
 	struct verdict *verdicts;
 	size_t n, n_present;
 	struct arena texts;
@@ -57,10 +57,9 @@ static void forget_facts(struct work *w)
 	facts_now_finish(&w->now);
 	free(w->facts);
 	free(w->states);
-	free(w->old);
 	free(w->verdicts);
 	w->facts = NULL;
-	w->states = w->old = NULL;
+	w->states = NULL;
 	w->verdicts = NULL;
 }
 
@@ -287,15 +286,14 @@ static int join(struct work *w)
 	w->n = w->n_present = w->now.history.n_sessions;
 	w->facts = calloc(most, sizeof(*w->facts));
 	w->states = calloc(most, sizeof(*w->states));
-	w->old = calloc(most, sizeof(*w->old));
 	w->verdicts = calloc(most, sizeof(*w->verdicts));
-	if (!w->facts || !w->states || !w->old || !w->verdicts)
+	if (!w->facts || !w->states || !w->verdicts)
 		return err_memory(w->e);
 	for (size_t i = 0; i < w->n_stored; i++)
 		w->stored[i].present = false;
 	for (size_t i = 0; i < w->n_present; i++) {
 		w->facts[i] = w->now.facts[i];
-		w->old[i] = POLICY_STATE_NONE;
+		w->states[i] = POLICY_STATE_NONE;
 		struct stored *s =
 			!w->n_stored ? NULL
 				     : bsearch(w->facts[i].session->key, w->stored, w->n_stored,
@@ -303,13 +301,13 @@ static int join(struct work *w)
 		if (!s)
 			continue;
 		s->present = true;
-		w->old[i] = s->state;
+		w->states[i] = s->state;
 		w->facts[i].delivered_ms = s->delivered_ms;
 	}
 	for (size_t i = 0; i < w->n_stored; i++) {
 		if (w->stored[i].present)
 			continue;
-		w->old[w->n] = w->stored[i].state;
+		w->states[w->n] = w->stored[i].state;
 		w->facts[w->n++] = (struct session_facts){ .session = &w->stored[i].session,
 			.observed = true,
 			.idle_since_ms = -1,
@@ -318,9 +316,8 @@ static int join(struct work *w)
 			.kept_until_ms = -1,
 			.delivered_ms = w->stored[i].delivered_ms };
 	}
-	memcpy(w->states, w->old, w->n * sizeof(*w->states));
 	for (size_t i = 0; i < w->n_present; i++)
-		if (w->old[i].stage == STAGE_COMPUTING)
+		if (w->states[i].stage == STAGE_COMPUTING)
 			w->facts[i].computes = still_computes(w, i);
 	/* Forgets the CPU time of sessions that are no longer spared because of it. */
 	struct enforcer *x = w->x;
@@ -365,7 +362,7 @@ static bool any_step(const struct work *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->verdicts[i].step != STEP_NONE ||
-			w->verdicts[i].state.delivered_ms != w->old[i].delivered_ms)
+			w->verdicts[i].state.delivered_ms != w->states[i].delivered_ms)
 			return true;
 	return false;
 }
@@ -474,8 +471,8 @@ static int make_record(struct work *w, size_t i, struct policy_record *r)
 	const struct verdict *v = &w->verdicts[i];
 	*r = (struct policy_record){ .key = step.facts->session->key,
 		.user = step.facts->session->user };
-	if (!same_state(&v->state, &w->old[i]) &&
-		(v->state.stage != STAGE_NONE || w->old[i].stage != STAGE_NONE))
+	if (!same_state(&v->state, &w->states[i]) &&
+		(v->state.stage != STAGE_NONE || w->states[i].stage != STAGE_NONE))
 		r->state = &v->state;
 	if (v->step == STEP_NONE)
 		return 0;

@@ -476,8 +476,6 @@ bool judge_pass(struct pass *p)
 		else if (count_chosen(p, due, i, NULL) >= most)
 			undo_step(p, due[i].index, HOLD_PASS_LIMIT);
 	}
-	for (size_t i = 0; i < p->n; i++)
-		p->states[i] = p->verdicts[i].state;
 	free(due);
 	return true;
 }

@@ -74,8 +74,8 @@ struct pass {
 	const struct policy *policy;
 	int64_t now_ms;
 	const struct session_facts *facts;
-	struct policy_state *states; /* in: stored; out: to be stored */
-	struct verdict *verdicts;    /* set by judge_pass() */
+	const struct policy_state *states; /* as stored */
+	struct verdict *verdicts; /* set by judge_pass(), with the states to be stored */
 	size_t n;
 	const struct past_end *past; /* the ends of the last 24 hours */
 	size_t n_past;

@@ -581,6 +581,7 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		if (why)
 			return why;
 		add_log(&r->log, at(step), verdicts[i].step, facts[i].session->key);
+		r->states[i] = verdicts[i].state;
 	}
 	return NULL;
 }
