@@ -24,7 +24,6 @@ struct explanation {
 		seen; /* the verdict as if the present were known, to show what comes next */
 	bool armed, stopped;	/* sessions may be ended; the breaker has stopped everything */
 	struct str undelivered; /* why its last notice has not been delivered */
-	bool brief; /* for the session's user: without rules and exemptions of others */
 };
 
 /* Largest number of evidence lines. */
@@ -188,7 +187,7 @@ static void add_configured(struct exemptions *x, const struct config_exemption *
 			one->until % 100);
 	else
 		snprintf(text, sizeof(text), "[exempt %s]: %s", one->name, fault ? fault : why);
-	if (!x->json && (yes || !ex->brief))
+	if (!x->json && (yes || !ex->x->uid))
 		str_addf(x->out, "  %s  %s\n", yes ? "yes" : "no ", text);
 	else if (x->json && yes)
 		json_text(x->json, NULL, text);
@@ -224,7 +223,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		bool builtin = i + 1 == rules_count(p);
 		const char *name = builtin ? "" : rule->name;
 		bool yes = rules_applies(p, rule, ex->f, ex->x->now_ms, why);
-		if (ex->brief && (found || !yes))
+		if (ex->x->uid && (found || !yes))
 			continue;
 		str_addf(out, "  %s  %s%s%s",
 			found ? "-  "
@@ -483,7 +482,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	for (size_t i = 0; i < rules_count(&ex->x->policy); i++) {
 		const struct config_rule *rule = rules_get(&ex->x->policy, i);
 		bool yes = rules_applies(&ex->x->policy, rule, f, ex->x->now_ms, why);
-		if (ex->brief && !yes)
+		if (ex->x->uid && !yes)
 			continue;
 		json_open(&j, NULL, '{');
 		json_text(&j, "rule", rule->name);
@@ -542,72 +541,60 @@ static void read_state(struct explanation *ex)
 	f->computes = ex->state.stage == STAGE_COMPUTING;
 }
 
-static int write_explanation(struct explanation *ex, struct str *out, struct err *e)
+/* A process of the session that is asked about; NULL: there is none, and `e` says so. */
+static const struct idle_process *find_session(const struct explain_question *x, struct err *e)
 {
-	struct explain_question *x = ex->x;
-	struct facts_now *now = ex->now;
+	const struct idle_process *p = NULL;
+	for (size_t i = 0; (p = facts_now_find(x->now, &x->what, &i)) != NULL; i++)
+		if (x->uid == 0 || p->uid == x->uid)
+			return p;
+	if (*x->what.lease)
+		err_set(e, ERR_NOTHING, "%s: " EXPLAIN_NO_LEASE, x->what.lease);
+	else if (x->uid)
+		err_set(e, ERR_NOTHING,
+			"no process %u of yours holds a card at the recorder's last tick",
+			x->what.pid);
+	else
+		err_set(e, ERR_NOTHING,
+			"process %u holds no card at the last tick; 'gua who' lists those that "
+			"do",
+			x->what.pid);
+	return NULL;
+}
+
+int explain(struct explain_question *x, struct str *out, struct err *e)
+{
+	struct facts_now *now = x->now;
 	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
 		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
 			x->db);
-	size_t at = 0;
-	const struct idle_process *process = facts_now_find(now, &x->what, &at);
-	int64_t session = process ? (int64_t)process->session : -1;
-	session = ex->brief ? (int64_t)ex->session : session;
-	if (session < 0 && *x->what.lease)
-		return err_set(e, ERR_NOTHING, "%s: " EXPLAIN_NO_LEASE, x->what.lease);
-	if (session < 0)
-		return err_set(e, ERR_NOTHING,
-			"process %u holds no card at the last tick; 'gua who' lists those that "
-			"do",
-			x->what.pid);
+	const struct idle_process *process = find_session(x, e);
+	if (!process)
+		return e->code;
+	struct session_facts *f = &now->facts[process->session];
+	struct explanation ex = { .x = x, .now = now, .session = process->session, .f = f };
+	f->kept_until_ms = f->delivered_ms = -1; /* may be from an earlier question */
 	x->policy.history = &now->history;
-	ex->session = (size_t)session;
-	ex->f = &now->facts[session];
-	read_state(ex);
+	read_state(&ex);
 	/* The session is judged twice: as it is now, and as if the present were known. */
-	struct session_facts seen = *ex->f;
+	struct session_facts seen = *f;
 	seen.observed = true;
 	seen.use_unknown = false;
-	ex->v = judge(&ex->x->policy, ex->f, &ex->state, ex->x->now_ms);
-	ex->seen = judge(&ex->x->policy, &seen, &ex->state, ex->x->now_ms);
-	bool steps = ex->v.step == STEP_WARN || ex->v.step == STEP_END;
-	bool waits = ex->v.step == STEP_NONE &&
-		     (ex->v.hold == HOLD_EARLY || ex->v.hold == HOLD_QUIET);
-	if (ex->stopped && (steps || waits)) {
-		ex->v.step = STEP_NONE;
-		ex->v.hold = HOLD_BREAKER;
+	ex.v = judge(&x->policy, f, &ex.state, x->now_ms);
+	ex.seen = judge(&x->policy, &seen, &ex.state, x->now_ms);
+	bool steps = ex.v.step == STEP_WARN || ex.v.step == STEP_END;
+	bool waits =
+		ex.v.step == STEP_NONE && (ex.v.hold == HOLD_EARLY || ex.v.hold == HOLD_QUIET);
+	if (ex.stopped && (steps || waits)) {
+		ex.v.step = STEP_NONE;
+		ex.v.hold = HOLD_BREAKER;
 	}
-	if (ex->x->json)
-		add_json(out, ex);
+	if (x->json)
+		add_json(out, &ex);
 	else
-		add_text(out, ex);
-	str_finish(&ex->undelivered);
+		add_text(out, &ex);
+	str_finish(&ex.undelivered);
 	return 0;
-}
-
-int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e)
-{
-	struct explanation ex = { .x = q, .now = q->now, .brief = uid != 0 };
-	const struct idle_process *own = NULL;
-	for (size_t i = 0; (own = facts_now_find(q->now, &q->what, &i)) != NULL; i++)
-		if (uid == 0 || own->uid == uid)
-			break;
-	if (!own && *q->what.lease)
-		return err_set(e, ERR_NOTHING, "%s: " EXPLAIN_NO_LEASE, q->what.lease);
-	if (!own)
-		return err_set(e, ERR_NOTHING,
-			"no process %u of yours holds a card at the recorder's last tick",
-			q->what.pid);
-	ex.session = own->session;
-	q->now->facts[own->session].kept_until_ms = -1;
-	q->now->facts[own->session].delivered_ms = -1;
-	return write_explanation(&ex, out, e);
-}
-
-int explain(struct explain_question *q, struct str *out, struct err *e)
-{
-	struct explanation ex = { .x = q, .now = q->now };
-	return write_explanation(&ex, out, e);
 }

@@ -17,6 +17,8 @@ struct explain_question {
 		*file; /* NULL: gua enforce run has not run, or policy.db cannot be read */
 	int64_t now_ms;
 	struct facts_asked what;
+	uint32_t uid; /* who asks: a user is told about own sessions only, without the rules and
+			 exemptions of others; 0: everything */
 	bool json, utc;
 };
 #define EXPLAIN_NO_LEASE                                                                       \
@@ -24,7 +26,4 @@ struct explain_question {
 	"reserved_for"
 
 /* Appends the explanation. ERR_NOTHING: the process holds no card. */
-int explain(struct explain_question *q, struct str *out, struct err *e);
-/* The same for a user, about a process of that user: without the rules and exemptions of
- * others. */
-int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e);
+int explain(struct explain_question *x, struct str *out, struct err *e);

@@ -234,10 +234,11 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 		.file = u->enforcer->file,
 		.now_ms = u->present.now_ms,
 		.what = r->what,
+		.uid = uid,
 		.json = r->json,
 		.utc = r->utc };
 	if (rc == 0)
-		rc = explain_to(&q, uid, &answer->text, e);
+		rc = explain(&q, &answer->text, e);
 	answer->ok = rc == 0;
 	return rc;
 }
