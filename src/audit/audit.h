@@ -148,15 +148,6 @@ int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
  * newest records; forgets what was learned before. If it fails, nothing is learned. */
 int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *e);
 
-/* The idle power of a card: the mean power in watts over its idle time in the 14 days before
- * `now_ms`, if there is at least a quarter of an hour of it. A held card may draw more than an
- * empty one, so the result is the larger of the two means. NAN: unknown. */
-int audit_idle_power(
-	double *watt, struct sqlite3 *db, const char *uuid, int64_t now_ms, struct err *e);
-/* The same from the store at `path`. */
-int audit_idle_power_of(
-	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e);
-
 /* From here on: what an audit is restricted to. The functions are in restriction.c. */
 
 /* "user" ...: the name of the option. */

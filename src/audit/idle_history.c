@@ -2,6 +2,7 @@
  * the functions that read their slots, and decides how time without readings counts. */
 #include "audit/idle_history.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,6 +355,32 @@ int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 	names_finish(&keys);
 	return n;
 }
+
+#define POWER_DAYS_S (14 * INT64_C(86400))
+#define POWER_LEAST_MS (15 * INT64_C(60000))
+
+double idle_history_power(const struct idle_history *h, const char *uuid, int64_t now_ms)
+{
+	struct err unread = { 0 };
+	sqlite3_stmt *row = NULL;
+	double watt = (double)NAN;
+	int rc = sql_prepare(h->db, &row, &unread,
+		"WITH sums AS (SELECT state, sum(energy_mj) AS mj, "
+		"sum(ms - energy_unknown_ms) AS ms FROM ("
+		"SELECT * FROM usage_1m UNION ALL SELECT * FROM usage_5m "
+		"UNION ALL SELECT * FROM usage_1h) "
+		"WHERE gpu IN (SELECT id FROM gpu WHERE uuid = ?1) AND slot >= %lld "
+		"AND state IN (%d, %d) GROUP BY state) "
+		"SELECT max(mj * 1.0 / ms) FROM sums WHERE ms >= %lld AND mj > 0",
+		(long long)(now_ms / 1000 - POWER_DAYS_S), CARD_IDLE_HELD, CARD_TRULY_IDLE,
+		(long long)POWER_LEAST_MS);
+	sql_bind(row, SQL_RAW(uuid));
+	if (sql_next(row, &rc, &unread) && sqlite3_column_type(row, 0) == SQLITE_FLOAT)
+		watt = sqlite3_column_double(row, 0);
+	sqlite3_finalize(row);
+	return watt;
+}
+
 /* A slot that begins within this time after a one-minute slot counts as following it
  * immediately. */
 #define NEAR_MS INT64_C(30000)

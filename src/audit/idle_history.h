@@ -14,6 +14,11 @@ int idle_history_settle(struct idle_history *h, struct err *e);
 /* How many sessions held a card at a moment of the past; -1 with `e` set on failure. */
 int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e);
 
+/* The idle power of a card: the mean power in watts over its idle time in the 14 days before
+ * `now_ms`, if there is at least a quarter of an hour of it. A held card may draw more than an
+ * empty one, so the result is the larger of the two means. NAN: unknown. */
+double idle_history_power(const struct idle_history *h, const char *uuid, int64_t now_ms);
+
 /* The steps of idle_history_read() in idle_slots.c: reads the gaps; then spans and marks, which
  * need them; then the current holders, whose spans are still open. */
 int idle_slots_read_gaps(struct idle_history *h, struct err *e);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/audit.h"
+#include "audit/idle_history.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/size.h"
@@ -252,14 +252,12 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 		return;
 	}
 	const struct idle_history *h = &s->now->history;
-	struct err e = { 0 };
 	for (size_t i = 0; i < h->n_cards; i++) {
 		if (!facts_has_card(&s->facts->cards, i) || a->n_cards == ENDING_CARDS)
 			continue;
 		struct ending_card *card = &a->cards[a->n_cards++];
 		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
-		audit_idle_power_of(
-			&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
+		card->idle_power_w = idle_history_power(h, card->uuid, s->now_ms);
 	}
 	bool any = a->kind == SESSION_LEASE || add_processes(a, s);
 	if (!any || !ending_begin(a))

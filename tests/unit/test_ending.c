@@ -17,7 +17,7 @@
 #include "policy/end_manager.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
-#include "audit/audit.h"
+#include "audit/idle_history.h"
 
 #define GIB (INT64_C(1) << 30)
 
@@ -225,10 +225,8 @@ static void test_power(void **state)
 
 static double floor_of(sqlite3 *db, const char *uuid)
 {
-	struct err e = { 0 };
-	double watt = 0;
-	assert_int_equal(audit_idle_power(&watt, db, uuid, INT64_C(1800000000000), &e), 0);
-	return watt;
+	const struct idle_history h = { .db = db };
+	return idle_history_power(&h, uuid, INT64_C(1800000000000));
 }
 
 static void test_idle_floor(void **state)
