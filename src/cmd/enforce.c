@@ -273,11 +273,7 @@ static int write_decision(struct enforce *x, enum policy_step step, int64_t unti
 		str_copy(text, sizeof(text), "the breaker was released");
 	const struct policy_action a = { .at_ms = x->now_ms,
 		.step = step,
-		.uid = -1,
-		.held_bytes = -1,
-		.idle_since_ms = -1,
-		.idle_ms = -1,
-		.given_back_ms = -1,
+		POLICY_ACTION_UNKNOWN,
 		.evidence = text,
 		.config = hash,
 		.actor = actor };

@@ -255,7 +255,7 @@ static bool still_computes(struct work *w, size_t session)
 		if (h->processes[i].session == session && h->processes[i].holds)
 			processes[s.n++] = (struct proc_life){ h->processes[i].pid,
 				h->processes[i].start_ticks, h->processes[i].uid };
-	if (processes && proc_open(&proc, w->x->root ? w->x->root : "", NULL) == 0) {
+	if (processes && proc_open(&proc, x->root, NULL) == 0) {
 		now_s = activity_cpu_s(proc, &s);
 		close(proc);
 	}
@@ -500,11 +500,7 @@ static int make_breaker(struct work *w, const struct pass *pass, struct policy_r
 	*a = (struct policy_action){ .at_ms = w->now_ms,
 		.step = STEP_BREAKER,
 		.would = !w->x->policy.enforce,
-		.uid = -1,
-		.held_bytes = -1,
-		.idle_since_ms = -1,
-		.idle_ms = -1,
-		.given_back_ms = -1,
+		POLICY_ACTION_UNKNOWN,
 		.evidence = evidence,
 		.config = w->x->config_hash,
 		.actor = "gua-enforce" };

@@ -123,7 +123,7 @@ void facts_at(const struct policy *p, struct session_facts *f,
 {
 	f->idle_below = IDLE_BELOW_USUAL;
 	fill_facts(f, p->history, session, spans, at_ms);
-	const struct config_rule *rule = f->holds && p->config ? rules_find(p, f, at_ms) : NULL;
+	const struct config_rule *rule = f->holds ? rules_find(p, f, at_ms) : NULL;
 	if (!rule || rule->idle_below == f->idle_below)
 		return;
 	f->idle_below = rule->idle_below;
@@ -230,8 +230,7 @@ int facts_now_read(struct facts_now *p, struct err *e)
 		.present = true,
 		.brief = p->brief,
 		.until_ms = p->now_ms };
-	if (p->policy)
-		rules_set_limits(p->policy, h);
+	rules_set_limits(p->policy, h);
 	int rc = idle_history_read(h, e);
 	if (rc == 0 && !index_spans(p))
 		rc = err_memory(e);
@@ -244,7 +243,7 @@ int facts_now_read(struct facts_now *p, struct err *e)
 void facts_now_judge_again(struct facts_now *p)
 {
 	const struct idle_history *h = &p->history;
-	struct policy policy = p->policy ? *p->policy : (struct policy){ 0 };
+	struct policy policy = *p->policy;
 	policy.history = h;
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		p->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };

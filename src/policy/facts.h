@@ -72,7 +72,7 @@ struct facts_now {
 	const char *root; /* of /proc; NULL: do not look at processes */
 	int64_t now_ms;
 	bool brief;		     /* as in idle_history.h */
-	const struct policy *policy; /* its rules set the limits of use; NULL: the usual one */
+	const struct policy *policy; /* its rules set the limits of use */
 	/* Results. */
 	struct idle_history history;
 	struct session_facts *facts; /* one for each session of the history */

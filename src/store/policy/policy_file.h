@@ -42,6 +42,9 @@ struct policy_action {
 	const char *command, *gpus;	    /* of its process; the cards by index */
 	const char *step_name, *stage_name; /* set when read */
 };
+/* Initialises the numbers of an action that is not about the use of cards. */
+#define POLICY_ACTION_UNKNOWN                                                                  \
+	.uid = -1, .held_bytes = -1, .idle_since_ms = -1, .idle_ms = -1, .given_back_ms = -1
 int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e);
 /* Calls `take` with the steps in since <= at < until, oldest first, until it returns non-zero,
  * which is returned. */
