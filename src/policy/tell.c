@@ -395,16 +395,14 @@ static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 	struct plan p = { 0 };
 	int rc = policy_notice_drop_stale(s->file, now_ms, e);
 	if (rc == 0)
-		rc = policy_notice_users(s->file, take_user, &p, e);
+		rc = policy_notice_users(s->file, now_ms, take_user, &p, e);
 	for (size_t i = 0; i < p.n && rc == 0; i++) {
 		const char *user = p.users[i].user;
-		int64_t sent = 0;
-		rc = policy_notice_sent(s->file, user, now_ms, &sent, e);
 		enum tell_plan plan =
-			tell_decide(p.users[i].messages, sent, s->config->per_day);
-		if (rc == 0 && plan == TELL_EACH)
+			tell_decide(p.users[i].messages, p.users[i].sent, s->config->per_day);
+		if (plan == TELL_EACH)
 			rc = policy_notice_admit(s->file, user, e);
-		else if (rc == 0 && plan == TELL_DIGEST)
+		else if (plan == TELL_DIGEST)
 			rc = policy_notice_make_digest(
 				s->file, user, now_ms, NOTICE_PARTS_MOST, e);
 	}

@@ -151,34 +151,30 @@ int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *
 		SQL_INT(now_ms), STAGES);
 }
 
-int policy_notice_users(
-	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e)
-{
-	struct policy_query q = policy_file_select(f,
-		"SELECT user, count(*) FROM (SELECT user FROM notice WHERE " NOT_ADMITTED
-		" GROUP BY user, " MESSAGE ") GROUP BY user ORDER BY user");
-	int answer = 0;
-	while (answer == 0 && policy_file_next(&q)) {
-		const struct policy_waiting w = { sql_raw(q.row, 0), sql_int(q.row, 1, -1) };
-		answer = take(context, &w);
-	}
-	return policy_file_done(&q, answer, e);
-}
-
 /* A delivered message counts from its delivery on; a message that is being sent always counts.
  * The notices in a digest do not count beside it. A moment in the future does not count either:
  * the clock was set back. */
-int policy_notice_sent(
-	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e)
+#define SENT                                                                                   \
+	"(SELECT count(*) FROM (SELECT max(CASE WHEN state = 'delivered' THEN done_ms END) "   \
+	"AS done, max(state = 'waiting') AS waiting FROM notice WHERE user = waits.user "      \
+	"AND counts AND admitted AND digest IS NULL AND " LIMITED " GROUP BY " MESSAGE         \
+	") WHERE (done IS NULL AND waiting) OR (done > ?1 AND done < ?2))"
+
+int policy_notice_users(struct policy_file *f, int64_t now_ms, policy_waiting_taker take,
+	void *context, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
-		"SELECT count(*) FROM (SELECT max(CASE WHEN state = 'delivered' THEN done_ms "
-		"END) AS done, max(state = 'waiting') AS waiting FROM notice WHERE user = ?1 "
-		"AND counts AND admitted AND digest IS NULL AND " LIMITED " GROUP BY " MESSAGE
-		") WHERE (done IS NULL AND waiting) OR (done > ?2 AND done < ?3)");
-	sql_bind(q.row, SQL_TEXT(user), SQL_INT(now_ms - DAY_MS), SQL_INT(now_ms + DAY_MS));
-	*n = policy_file_next(&q) ? sql_int(q.row, 0, -1) : 0;
-	return policy_file_done(&q, 0, e);
+		"SELECT user, count(*), " SENT " FROM (SELECT user FROM notice "
+		"WHERE " NOT_ADMITTED " GROUP BY user, " MESSAGE
+		") AS waits GROUP BY user ORDER BY user");
+	sql_bind(q.row, SQL_INT(now_ms - DAY_MS), SQL_INT(now_ms + DAY_MS));
+	int answer = 0;
+	while (answer == 0 && policy_file_next(&q)) {
+		const struct policy_waiting w = { sql_raw(q.row, 0), sql_int(q.row, 1, -1),
+			sql_int(q.row, 2, 0) };
+		answer = take(context, &w);
+	}
+	return policy_file_done(&q, answer, e);
 }
 
 int policy_notice_admit(struct policy_file *f, const char *user, struct err *e)

@@ -60,15 +60,12 @@ int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *
 struct policy_waiting {
 	const char *user;
 	int64_t messages;
+	int64_t sent; /* messages that the user was sent in the last day, or is being sent,
+			 without results and final notices that are sent again */
 };
 typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *w);
-int policy_notice_users(
-	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e);
-
-/* Counts the messages that the user was sent in the last day, or is being sent. Results and
- * final notices that are sent again do not count. */
-int policy_notice_sent(
-	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e);
+int policy_notice_users(struct policy_file *f, int64_t now_ms, policy_waiting_taker take,
+	void *context, struct err *e);
 
 /* Admits all messages that wait for the user. */
 int policy_notice_admit(struct policy_file *f, const char *user, struct err *e);
