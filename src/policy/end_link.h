@@ -1,4 +1,4 @@
-/* The connection to gua-end (end_serve.h), which holds and signals processes: a child with a
+/* The connection to gua-end (end_server.h), which holds and signals processes: a child with a
  * socket, or a service behind one. gua-end reads only /proc, which is fast, so callers wait
  * for its reply. */
 #pragma once
@@ -17,8 +17,8 @@ struct end_link;
 int end_link_new(struct end_link **l, const char *program, const char *socket, struct err *e);
 void end_link_free(struct end_link *l);
 
-/* Asks, and waits at most a few seconds. ERR_WORLD: there is no gua-end, or it does not answer:
- * nothing was done. The answer to the request is in `reply`. */
+/* Asks, and waits at most a few seconds. ERR_WORLD: there is no gua-end, or it does not answer;
+ * then it is not known whether it did what it was asked for. The answer is in `reply`. */
 int end_link_ask(struct end_link *l, enum end_ask ask, const struct proc_life *p,
 	struct end_reply *reply, struct err *e);
 /* Takes a held process that has ended; false: there is none, or no more. */

@@ -22,13 +22,13 @@ enum { CGROUP_CAP = 4096 };
 #define KILL_MS 10000
 /* How often /proc is checked for processes that should have ended. */
 #define POLL_US (1 * INT64_C(1000000))
-/* Power that exceeds the idle power by less than this does not show work. */
+/* A power that is higher than the idle power by less than this is no sign of work. */
 #define SLACK_W 5.0
 
 /* The driver may need this many looks to notice that processes have ended. */
 #define VERIFY_LOOKS 4
-/* How long after its manager's command a lease may be in the store, and how often that is
- * looked at: a watcher asks every 30 s, and a tick follows. */
+/* How long the store may list a lease after its manager's command, and how often that is
+ * checked: a watcher asks the manager every 30 s, and the next tick stores the answer. */
 #define LEASE_GRACE_MS 180000
 #define LEASE_POLL_US (10 * INT64_C(1000000))
 /* The wait for a new final notice doubles at most this often. */
@@ -496,8 +496,8 @@ static bool uses_lease(const struct ending *a, const struct present_process *p,
 			     : strcmp(p->id.pod, a->group.pod) == 0;
 }
 
-/* Whether the driver says of all cards of a lease which processes are there. It does not know
- * them all where a card is used or held, and it lists none. */
+/* Whether the driver reports the processes of all cards of a lease. If it lists none on a card
+ * that is used or held, it does not know them all. */
 static bool driver_reports_cards(const struct ending *a, const struct signs_look *look)
 {
 	size_t n = 0;
@@ -664,8 +664,8 @@ void ending_attend(struct endings *es, struct ending *a)
 		es->next_look_us = 0;
 	} else if (a->stage == ENDING_GRACE && a->kill) {
 		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000) {
-			/* Times the looks so that SIGKILL comes when the grace period is over,
-			 * and not before the session was seen idle for as long as before
+			/* The looks begin so early that SIGKILL comes when the grace period is
+			 * over. Before it, the session is watched for as long as before
 			 * SIGTERM. */
 			a->stage = ENDING_CONFIRM;
 			a->signal = END_ASK_KILL;
@@ -740,8 +740,8 @@ static const struct {
 	[ENDING_COMPUTES] = { STEP_SPARED, STAGE_COMPUTING, NOTICE_NOT_ENDED },
 };
 
-/* A session that was spared gets a new final notice: after the time between final notice and
- * end, and after twice that each further time, so that nobody gets the same notice all day. */
+/* A session that was spared gets a new final notice after the time between final notice and
+ * end. This wait doubles each further time, so that nobody gets the same notice all day. */
 static struct policy_state state_after(
 	const struct ending *a, enum ending_how how, int64_t now_ms)
 {

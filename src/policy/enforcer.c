@@ -72,7 +72,7 @@ static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 	return 0;
 }
 
-/* Remembers until when each session was used, as far as is known, and forgets all other
+/* Remembers of each session until when it was used, if that is known, and forgets the other
  * sessions. */
 static bool remember_used(struct work *w)
 {
@@ -97,8 +97,8 @@ static int take_end(void *context, const struct policy_action *a)
 	if (a->would == w->x->policy.enforce)
 		return 0;
 	if (a->step == STEP_SIGNAL || a->step == STEP_SPARED) {
-		/* The result of the newest attempt to end a session. One that was spared before
-		 * anything was done to it does not count for the limits. */
+		/* The result of the newest attempt to end a session. An attempt that was given
+		 * up before any signal does not count for the limits. */
 		size_t i = w->n_ends;
 		while (i > 0 && strcmp(w->ends[i - 1].session, a->session) != 0)
 			i--;
@@ -136,8 +136,8 @@ static int read_file(struct work *w)
 {
 	struct enforcer *x = w->x;
 	const struct policy_span weeks = { w->now_ms - KEEPS_MS, w->now_ms + 1 };
-	/* The span has no end, so that limits still count everything after the clock was set
-	 * back. */
+	/* The span has no end: after the clock was set back, ends with a later time still
+	 * count for the limits. */
 	const struct policy_span day = { w->now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct policy_orders orders;
 	x->policy.may_end = false;
@@ -229,8 +229,9 @@ static int apply_keeps(struct work *w)
 	return 0;
 }
 
-/* Whether a session that was spared because of its CPU use still computes, measured between
- * two passes that are as far apart as the looks before an end. Unknown counts as use. */
+/* Whether a session that was spared because of its CPU use still computes. That is measured
+ * between two passes, at least confirm_ms apart. If it cannot be measured, the session counts
+ * as computing. */
 static bool still_computes(struct work *w, size_t session)
 {
 	struct enforcer *x = w->x;

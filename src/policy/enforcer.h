@@ -22,7 +22,7 @@ struct enforcer_step {
 	const struct policy_keeps *keeps; /* of all sessions, in the last four weeks */
 };
 
-/* When a session was last seen in use, so that a pass need not read all slots. */
+/* When a session was last seen in use: a pass that knows this reads only the newest slots. */
 struct enforcer_used {
 	char key[SESSION_KEY_CAP];
 	int64_t used_ms, idle_below; /* the limit that was applied, in percent */

@@ -46,12 +46,12 @@ struct open_spans {
 };
 
 struct policy;
-/* Fills the facts at `at_ms` with the limit of use of the rule that matches the session; the
- * history is that of the policy. */
+/* Fills in the facts at `at_ms`, from the history of the policy. Use is compared with the limit
+ * of the rule that matches the session. */
 void facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 
-/* Whether the session is surely idle at the moment of the facts. */
+/* Whether it is certain that the session is idle at the moment of the facts. */
 bool facts_is_idle(const struct session_facts *f);
 
 /* Whether the span covers the moment: it has begun, and has not ended. */

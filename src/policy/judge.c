@@ -106,10 +106,10 @@ static int64_t clock_then(
 	return clock_ms > 0 ? clock_ms : 0;
 }
 
-/* The notice of the present stage was delivered when the clock was at `clock_ms`. The next
- * stage comes as long after that as the rule says, however late the notice was. The delay of
- * a warning until the next pass and its reading does not delay the next stage; the time that
- * a final notice promises is kept to the second. */
+/* Notes that the notice of the present stage was delivered when the clock was at `clock_ms`.
+ * From then on the time counts that the rule sets between this stage and the next, however late
+ * the notice was. Only a warning that is late by at most two passes does not delay the next
+ * stage. */
 static void note_delivery(
 	struct verdict *v, const struct policy *p, int64_t delivered_ms, int64_t clock_ms)
 {
@@ -373,15 +373,16 @@ static void undo_step(struct pass *p, size_t i, enum policy_hold why)
 	v->hold = why;
 }
 
-/* A new final notice is not sent either while a limit would delay the end again. */
+/* Whether the limits concern the step: an end, or a new final notice, which must not promise an
+ * end that a limit would delay again. */
 static bool wants_end(const struct verdict *v)
 {
 	return v->step == STEP_END || v->renewed;
 }
 
-/* Whether the idle clock grew by more than the time since it was noted. Clocks with
- * different limits of use (another rule or configuration) are not compared, and neither is a
- * clock that went back, although the time of day may have gone back further. */
+/* Whether the idle clock grew by more than the time since it was noted. Clocks with different
+ * limits of use (another rule or configuration) are not compared. A clock that went back never
+ * counts as grown, even if the time of day was set back further. */
 static bool jumped(const struct pass *p, size_t i)
 {
 	const struct policy_state *old = &p->states[i];

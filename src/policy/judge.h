@@ -45,10 +45,10 @@ struct verdict {
 struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms);
 
-/* When the next notice and the end come after a verdict, at the earliest: judges the passes to
- * come, in which the session stays idle, each notice is delivered at once and no limit delays
- * an end. -1: never, or not within a month. At most a few passes an hour are judged: those in
- * which the verdict may be another one. */
+/* When the next notice and the end come at the earliest after a verdict; -1: never, or not
+ * within a month. Judges future passes: the session stays idle, each notice is delivered at
+ * once, and no limit delays an end. Only passes in which the verdict may change are judged, a
+ * few for each hour. */
 struct judge_future {
 	int64_t notice_ms, end_ms;
 };

@@ -245,7 +245,8 @@ bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
-/* The first begin or end of hours after a minute of the day, or `next`. */
+/* The first minute of the day after `minute` at which hours begin or end; `next` if that comes
+ * earlier. */
 static int next_edge(const struct config_calendar *c, int minute, int next)
 {
 	for (size_t i = 0; i < c->n_hours; i++) {

@@ -48,8 +48,8 @@ const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_
 bool rules_is_quiet(const struct policy *p, int64_t now_ms);
 /* The first moment that is not quiet, searched for in the month after `at_ms`. */
 int64_t rules_after_quiet(const struct policy *p, int64_t at_ms);
-/* The first moment after `now_ms` at which a calendar may say something else; at most an hour
- * later, because the time of day may be set at a full hour. */
+/* The first moment after `now_ms` at which quiet or working hours may begin or end. It is at
+ * most an hour later, because summer time may begin or end at a full hour. */
 int64_t rules_next_hours(const struct policy *p, int64_t now_ms);
 
 /* When the stages of a rule come, as idle time; AT_NEVER: never. */

@@ -55,9 +55,10 @@ struct simulation {
 	size_t n_stopped;   /* passes that the breaker stopped */
 	int64_t stopped_ms; /* the first of them; -1: none */
 	size_t n_notices;
-	/* Card time that became free: from the end of a session until it used or released the
-	 * card, without time in which another session held it, it was active or it was not
-	 * observed. Time that several ends made free counts once, for the latest of them. */
+	/* Card time that became free: from the end of a session until the session really used
+	 * or released the card. Time does not count in which another session held the card, or
+	 * in which the card was active or not observed. Time that several ends made free counts
+	 * once, for the latest of them. */
 	int64_t given_back_ms;
 	int64_t since_ms, until_ms; /* the time that was replayed */
 };

@@ -228,7 +228,7 @@ enum tell_plan tell_decide(int64_t waiting, int64_t sent, int64_t per_day)
 	return waiting == 1 || waiting <= left / 2 ? TELL_EACH : TELL_DIGEST;
 }
 
-/* How much later than the rule says a warning was made, as idle time. */
+/* How much later than its rule says a warning was made, in idle time. */
 static int64_t overdue_ms(const struct sender *s, const struct notice *n)
 {
 	const struct config_rule *rule = NULL;

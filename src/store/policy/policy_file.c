@@ -93,8 +93,7 @@ static int check(struct policy_file *f, bool write, struct err *e)
 {
 	int64_t id = 0, version = 0;
 	int rc = read_kind(f, &id, &version, e);
-	/* Checked once: another program may make all tables in one transaction at any moment.
-	 */
+	/* Checked only once, because another program may make the tables at any moment. */
 	bool empty = rc == 0 && id == 0 && is_empty(f);
 	if (rc == 0 && id == 0 && !empty)
 		rc = read_kind(f, &id, &version, e);

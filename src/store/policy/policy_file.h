@@ -134,9 +134,9 @@ int policy_file_keeps(
 	struct policy_file *f, struct policy_span span, struct policy_keeps *k, struct err *e);
 void policy_file_keeps_finish(struct policy_keeps *k);
 
-/* Stores the result of the last simulation; the other function appends it to a text (*at_ms -1:
- * there was none). */
+/* Stores the result of a simulation in place of the last one. */
 int policy_file_set_simulation(
 	struct policy_file *f, int64_t now_ms, const char *json, struct err *e);
+/* Appends the stored result to a text; *at_ms -1: there is none. */
 int policy_file_simulation(
 	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e);

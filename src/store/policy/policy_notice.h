@@ -76,8 +76,9 @@ int policy_notice_make_digest(
 int policy_notice_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
 	void *context, struct err *e);
 
-/* Calls `take` with the newest notice of each session of a user through this channel, sent or
- * not, that says how far the session is now; and with the results of a day. */
+/* Calls `take` with what is true now of the sessions of a user, by this channel: of each
+ * session the newest notice, sent or not, whose stage it still has; and the results of the last
+ * day. */
 int policy_notice_current(struct policy_file *f, const struct policy_notice *like,
 	policy_notice_taker take, void *context, struct err *e);
 /* Sends the notices of this channel about a session once more. */
