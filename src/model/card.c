@@ -41,12 +41,20 @@ static bool names_pci(const char *id, const char *pci)
 	       a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
+/* Also without the "GPU-" or "MIG-" that reports leave out. */
+static bool begins(const char *uuid, const char *id)
+{
+	size_t len = strlen(id);
+	bool bare = strlen(uuid) > 4 && uuid[3] == '-' && strncasecmp(id, uuid + 4, len) == 0;
+	return len > 3 && (bare || strncasecmp(id, uuid, len) == 0);
+}
+
 bool card_is_named(const char *id, const struct card_id *card)
 {
 	char *end = NULL;
 	if (*id >= '0' && *id <= '9') {
 		long index = strtol(id, &end, 10);
-		if (*end == '\0')
+		if (*end == '\0' && end - id < 4)
 			return index == card->index;
 		if (*end == ':' && strspn(end + 1, "0123456789") == strlen(end + 1) && end[1] &&
 			strlen(end) < 4)
@@ -54,9 +62,7 @@ bool card_is_named(const char *id, const struct card_id *card)
 	}
 	if (names_pci(id, card->pci))
 		return true;
-	size_t len = strlen(id);
-	return len > 3 && (strncasecmp(id, card->uuid, len) == 0 ||
-				  strncasecmp(id, card->parent_uuid, len) == 0);
+	return begins(card->uuid, id) || begins(card->parent_uuid, id);
 }
 
 bool card_matches(const char *id, const void *card)
