@@ -70,9 +70,8 @@ int cmd_print(const struct command *self, struct str *out);
 const char *cmd_variable(const char *name);
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
-/* Default and help text of --driver-timeout, which means the same in all commands. */
+/* Default of --driver-timeout. */
 #define DRIVER_TIMEOUT_MS 10000
-#define DRIVER_TIMEOUT_HELP "how long to wait for an answer of the driver (default 10s)"
 
 /* Every command, in the groups and the order of `gua help`; each is `cmd_NAME`, in cmd_NAME.c
  * (start is in cmd_daemon.c, uninstall in cmd_install.c). */

@@ -39,9 +39,9 @@ enum { LOCK_RETRY_S = 5 };
 
 /* The options. */
 struct values {
-	char source_name[SOURCE_NAME_CAP]; /* for `source` */
-	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
-		*host_name, *leases;
+	char source_name[SOURCE_NAME_CAP]; /* for its name */
+	struct source_options from;	   /* without clock and host */
+	const char *db, *log_file, *pid_file, *clock, *host_name, *leases;
 	int64_t ticks, patience_ms;
 	bool foreground, once, verbose, dry_run;
 	bool default_db; /* no --db was given */
@@ -109,11 +109,7 @@ static const struct option_row daemon_options[] = {
 	KEY_ROW(0, "keep-minutes", "retention.keep_minutes"),
 	KEY_ROW(0, "keep-five", "retention.keep_five"),
 	CONFIGURE_ROWS(struct values, conf),
-	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
-		.words = source_words },
-	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
-	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
-		AT(nvml) },
+	SOURCE_ROWS(struct values, from, SOURCE_HELP, source_words),
 	KEY_ROW(0, "driver-timeout", "record.driver_timeout"),
 	KEY_ROW(0, "retry", "record.retry"),
 	{ OPTION_TEXT, 0, "log-file", "PATH",
@@ -124,10 +120,7 @@ static const struct option_row daemon_options[] = {
 	{ OPTION_DURATION, 0, "driver-patience", "D",
 		"give up a process whose driver does not answer for this long", AT(patience_ms),
 		.min = 100, .max = 3600e3, .hidden = true },
-	{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file", AT(clock),
-		.hidden = true },
-	{ OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR", AT(root),
-		.hidden = true },
+	CLOCK_ROW(struct values, clock),
 	{ 0 },
 };
 
@@ -329,15 +322,9 @@ static void leftover_note(struct leftover *l, const char *path)
 {
 	struct stat st;
 	char above[PATH_MAX];
-	*l = (struct leftover){ 0 };
+	file_nearest_directory(above, sizeof(above), path);
+	l->kept = strlen(above);
 	l->fresh = str_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
-	str_copy(above, sizeof(above), path);
-	for (char *slash = strrchr(above, '/'); slash && slash != above && !l->kept;
-		slash = strrchr(above, '/')) {
-		*slash = '\0';
-		if (stat(above, &st) == 0)
-			l->kept = strlen(above);
-	}
 }
 
 /* Removes the file and the directories above it that did not exist before. A directory that is
@@ -463,11 +450,7 @@ static struct recorder_options make_options(struct daemon *d)
 		.db = v->db,
 		.leases = v->leases,
 		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
-		.source = { .name = v->source,
-			.nvml_path = v->nvml,
-			.scenario = v->scenario,
-			.root = v->root,
-			.clock = &d->clock },
+		.source = v->from,
 		.max_ticks = v->ticks,
 		.once = v->once,
 		.tick_line = d->self->called ? print_tick
@@ -572,6 +555,7 @@ static int record(struct daemon *d, struct err *e)
 	if (rc)
 		return rc;
 	struct recorder_options o = make_options(d);
+	o.source.clock = &d->clock;
 	report(d, &d->now.settings, "the rest of it is");
 	/* A service waits for room on a full disk: its manager must not treat that as a failed
 	 * start. */
@@ -629,11 +613,8 @@ static int rehearse(const struct daemon *d, struct err *e)
 {
 	const struct values *v = &d->v;
 	static struct live_session s; /* a stuck thread may still use its clock */
-	const struct live_values live = { .source = v->source,
-		.scenario = v->scenario,
-		.nvml = v->nvml,
+	const struct live_values live = { .from = v->from,
 		.clock = v->clock,
-		.root = v->root,
 		.timeout_ms = d->now.values.driver_timeout_ms,
 		.no_store = true,
 		.once = true,
@@ -670,12 +651,11 @@ static int rehearse(const struct daemon *d, struct err *e)
 /* Sets the defaults of options that were not given. */
 static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e)
 {
-	bool named_clock =
-		v->clock && (!strcmp(v->clock, "real") || !strcmp(v->clock, "virtual"));
+	bool named_clock = !strcmp(v->clock, "real") || !strcmp(v->clock, "virtual");
 	const char *none = NULL;
 	v->conf.file = configure_named(v->conf.file);
-	const char **all[] = { &v->db, &v->log_file, &v->pid_file, &v->scenario,
-		named_clock ? &none : &v->clock, &v->root, &v->conf.file };
+	const char **all[] = { &v->db, &v->log_file, &v->pid_file, &v->from.scenario,
+		named_clock ? &none : &v->clock, &v->from.root, &v->conf.file };
 	int rc = 0;
 	if (v->db && !*v->db)
 		return err_set(e, ERR_USAGE, "--db needs a path");
@@ -689,17 +669,18 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	/* A background process runs in the root directory. */
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
 		rc = file_make_absolute(all[i], paths[i], e);
-	if (!rc && v->nvml && strchr(v->nvml, '/'))
-		rc = file_make_absolute(&v->nvml, paths[8], e);
-	if (rc || source_make_absolute(&v->source, v->source_name, e) ||
-		source_check(v->source, v->scenario, false, e))
+	v->from.nvml_path = cmd_nvml_path(v->from.nvml_path);
+	if (!rc && v->from.nvml_path && strchr(v->from.nvml_path, '/'))
+		rc = file_make_absolute(&v->from.nvml_path, paths[8], e);
+	if (rc || source_make_absolute(&v->from.name, v->source_name, e) ||
+		source_check(v->from.name, v->from.scenario, false, e))
 		return e->code;
 	if (v->once && v->ticks)
 		return err_set(e, ERR_USAGE, "--once and --ticks do not go together");
 	/* The scenario is checked before anything is written. */
 	struct scenario *scenario = NULL;
-	if (v->scenario)
-		rc = scenario_read(&scenario, v->scenario, e);
+	if (v->from.scenario)
+		rc = scenario_read(&scenario, v->from.scenario, e);
 	scenario_free(scenario);
 	return rc;
 }
@@ -743,9 +724,8 @@ static int run_daemon(const struct call *call, struct err *e)
 		.now = configure_like(call->conf),
 		.wait_fd = -1 };
 	d.now.recorder = true;
-	d.v.nvml = cmd_nvml_path(d.v.nvml);
 	int rc = set_defaults(&d.v, paths, e);
-	d.now.root = d.v.root;
+	d.now.root = d.v.from.root;
 	if (!rc)
 		rc = read_first(&d, e);
 	if (!rc)
@@ -755,8 +735,6 @@ static int run_daemon(const struct call *call, struct err *e)
 	return rc;
 }
 
-static const struct values initial = { .source = SOURCE_AUTO, .root = "" };
-
 const struct command cmd_daemon = {
 	.name = "daemon",
 	.summary = "record what the cards do, in the background",
@@ -764,7 +742,6 @@ const struct command cmd_daemon = {
 	.details = daemon_details,
 	.options = daemon_options,
 	.values_size = sizeof(struct values),
-	.initial = &initial,
 	.run = run_daemon,
 };
 
@@ -775,7 +752,6 @@ const struct command cmd_start = {
 	.details = daemon_details,
 	.options = daemon_options,
 	.values_size = sizeof(struct values),
-	.initial = &initial,
 	.run = run_daemon,
 };
 
@@ -790,6 +766,5 @@ const struct command cmd_audit_daemon = {
 		   "gpu-usage-audit does; 'gua daemon' goes to the background.",
 	.options = daemon_options,
 	.values_size = sizeof(struct values),
-	.initial = &initial,
 	.run = run_daemon,
 };

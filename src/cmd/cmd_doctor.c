@@ -21,7 +21,7 @@
 #include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_lease.h"
-#include "cmd/share/choose_db.h"
+#include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
 #include "driver/capture/capture.h"
 #include "driver/host/apart.h"
@@ -356,7 +356,8 @@ static void print_result(
 
 struct doctor_options {
 	bool json;
-	const char *capture, *db, *source, *scenario, *nvml, *root, *clock;
+	struct source_options from; /* without clock and host */
+	const char *capture, *db, *clock;
 	int64_t timeout_ms;
 };
 
@@ -366,16 +367,9 @@ static const struct option_row doctor_table[] = {
 	{ OPTION_TEXT, 0, "capture", "FILE",
 		"write all answers of the driver to FILE, for a bug report", AT(capture) },
 	{ OPTION_TEXT, 0, "db", "PATH", "the store to look at", AT(db) },
-	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
-		.words = source_words },
-	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
-	{ OPTION_TEXT, 0, "nvml", "PATH",
-		"the driver's library (default: GUA_NVML, else libnvidia-ml.so.1)", AT(nvml) },
-	{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP, AT(timeout_ms),
-		.min = 100, .max = 3600e3 },
-	{ OPTION_TEXT, 0, "root", "DIR", "where /proc, /sys, /dev and /etc are", AT(root),
-		.hidden = true },
-	{ OPTION_TEXT, 0, "clock", "HOW", "real or a clock file", AT(clock), .hidden = true },
+	SOURCE_ROWS(struct doctor_options, from, SOURCE_HELP, source_words),
+	DRIVER_TIMEOUT_ROW(struct doctor_options, timeout_ms),
+	CLOCK_ROW(struct doctor_options, clock),
 	{ 0 },
 };
 
@@ -518,12 +512,12 @@ static int examine_all(
 	struct clock clock;
 	if (clock_open(&clock, o->clock, 0, e) != 0)
 		return e->code;
-	const struct source_options common = { .name = o->source,
-		.nvml_path = cmd_nvml_path(o->nvml),
-		.scenario = o->scenario,
-		.root = o->root,
-		.clock = &clock };
-	const struct host x = { .root = o->root, .db = db, .now_ms = clock_wall_ms(&clock) };
+	struct source_options common = o->from;
+	common.nvml_path = cmd_nvml_path(common.nvml_path);
+	common.clock = &clock;
+	const struct host x = {
+		.root = common.root, .db = db, .now_ms = clock_wall_ms(&clock)
+	};
 	struct patients p = { 0 };
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };
@@ -557,14 +551,15 @@ static int capture(const struct command *self, const struct doctor_options *o, s
 	struct str file = { 0 }, said = { 0 };
 	struct captured seen = { 0 };
 	struct clock clock;
-	if (o->json || source_is_invented(o->source) || strcmp(o->source, SOURCE_NONE) == 0)
+	if (o->json || source_is_invented(o->from.name) ||
+		strcmp(o->from.name, SOURCE_NONE) == 0)
 		return err_set(
 			e, ERR_USAGE, "--capture goes with the driver, and without --json");
 	if (clock_open(&clock, o->clock, 0, e) != 0)
 		return e->code;
-	const struct nvml_capture_options options = { .path = cmd_nvml_path(o->nvml),
+	const struct nvml_capture_options options = { .path = cmd_nvml_path(o->from.nvml_path),
 		.option = "--nvml PATH",
-		.root = o->root,
+		.root = o->from.root,
 		.clock = &clock,
 		.deadline_ms = o->timeout_ms,
 		.rounds = CAPTURE_ROUNDS };
@@ -573,7 +568,7 @@ static int capture(const struct command *self, const struct doctor_options *o, s
 			CAPTURE_ROUNDS);
 	add_head(&options, &file);
 	if (capture_make(&options, &file, &seen, e) == 0) {
-		add_processes(&seen, o->root, &file);
+		add_processes(&seen, o->from.root, &file);
 		str_add(&file, "end\n");
 		if (file.failed)
 			err_memory(e);
@@ -591,8 +586,8 @@ static int run_doctor(const struct call *call, struct err *e)
 	const struct doctor_options *o = call->values;
 	struct source_list list;
 	char db[PATH_MAX];
-	if (source_check(o->source, o->scenario, false, e) != 0 ||
-		source_list_read(&list, o->source, false, e) != 0)
+	if (source_check(o->from.name, o->from.scenario, false, e) != 0 ||
+		source_list_read(&list, o->from.name, false, e) != 0)
 		return e->code;
 	if (o->capture)
 		return capture(call->self, o, e);
@@ -611,9 +606,5 @@ const struct command cmd_doctor = {
 		   "status is 1 if\nthere is a problem, else 0.",
 	.options = doctor_table,
 	.values_size = sizeof(struct doctor_options),
-	.initial = &(const struct doctor_options){ .source = SOURCE_AUTO,
-		.root = "",
-		.clock = "real",
-		.timeout_ms = DRIVER_TIMEOUT_MS },
 	.run = run_doctor,
 };

@@ -205,7 +205,7 @@ static void warn(const char *text)
  * picked as if there were none. */
 static void open_leases(struct search *s)
 {
-	const char *root = s->v->live.root ? s->v->live.root : "";
+	const char *root = s->v->live.from.root;
 	struct configuration conf = { .root = root };
 	const struct configure_options usual = { 0 };
 	struct cgroup_labels labels = { 0 };
@@ -560,7 +560,7 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 		rc = cmd_live_open(&session, &live, wanted, e);
 	if (rc)
 		return rc;
-	rc = open_place(&s.locks.directory, v->lock_dir, live.root ? live.root : "", e);
+	rc = open_place(&s.locks.directory, v->lock_dir, live.from.root, e);
 	open_leases(&s);
 	if (!rc)
 		rc = choose_in_time(&s, e);

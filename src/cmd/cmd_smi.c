@@ -218,7 +218,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
 	else if (rc == 0 && v->topology)
-		smi_topology(&smi, v->live.root ? v->live.root : "", out);
+		smi_topology(&smi, v->live.from.root, out);
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
 	else if (rc == 0 && v->xml)

@@ -93,7 +93,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	const char *one;
 	char *bytes = malloc(ENVIRONMENT_CAP);
 	ssize_t n = -1;
-	if (bytes && proc_open(&proc, v->root ? v->root : "", &e) == 0)
+	if (bytes && proc_open(&proc, v->from.root, &e) == 0)
 		n = proc_read_environment(proc, (uint32_t)v->pid, bytes, ENVIRONMENT_CAP);
 	struct proc_arguments all = { bytes, n > 0 ? (size_t)n : 0, 0 };
 	while (n > 0 && !reply->len && proc_next_argument(&all, &one, &one_len))
@@ -568,7 +568,7 @@ static void make_options(struct session *s)
 {
 	const struct track_values *v = s->v;
 	bool own = !v->gpus || strcmp(v->gpus, "own") == 0;
-	bool cards = strcmp(v->source, SOURCE_NONE) != 0;
+	bool cards = strcmp(v->from.name, SOURCE_NONE) != 0;
 	s->visible = cards && own ? variable(v, VISIBLE) : NULL;
 	s->job = variable(v, JOB);
 	s->options = (struct tracker_options){ .interval_ms = v->interval_ms,
@@ -578,13 +578,13 @@ static void make_options(struct session *s)
 		.own_gpus = own,
 		.visible_gpus = s->visible,
 		.slurm_job = s->job,
-		.source = { .name = cards ? v->source : NULL,
-			.nvml_path = cmd_nvml_path(v->nvml),
-			.scenario = v->scenario,
-			.root = v->root ? v->root : "",
-			.clock = &s->clock },
+		.source = v->from,
 		.rules = RULES_DEFAULT,
-		.root = v->root ? v->root : "" };
+		.root = v->from.root };
+	s->options.source.clock = &s->clock;
+	s->options.source.nvml_path = cmd_nvml_path(v->from.nvml_path);
+	if (!cards)
+		s->options.source.name = NULL;
 }
 
 int cmd_track_run(const struct call *call, struct err *e)
@@ -616,7 +616,7 @@ int cmd_track_run(const struct call *call, struct err *e)
 	s.options.files = &(struct track_files){ reader_arguments, reader_rollup,
 		reader_mappings, reader_io, reader_cpu_s, reader_owns, reader };
 	if (ready && !v->quiet)
-		cmd_live_note_captured(v->source);
+		cmd_live_note_captured(v->from.name);
 	int status = ready ? track(&s) : e->code;
 	reader_close(reader);
 	apart_free(apart);

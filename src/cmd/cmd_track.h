@@ -6,13 +6,14 @@
 
 #include "base/options.h"
 #include "cmd/cmd.h"
+#include "driver/source.h"
 
 enum { TRACK_MAX_UUIDS = 64 };
 
 struct track_values {
 	const char *execute, *output, *format, *ram_unit, *gpu_ram_unit, *time_unit, *interval;
 	const char *uuids, *gpus, *config, *brand, *tracking_file;
-	const char *source, *nvml, *scenario, *root;
+	struct source_options from; /* without clock and host */
 	int64_t pid, cores;
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
 	bool verbose;  /* text: all values */

@@ -7,7 +7,7 @@
 
 #include "base/duration.h"
 #include "cmd/cmd_track.h"
-#include "driver/source.h"
+#include "cmd/share/cmd_live.h"
 #include "render/track.h"
 
 #define AT(field) .offset = offsetof(struct track_values, field)
@@ -68,13 +68,7 @@ const struct option_row track_options[] = {
 		AT(legacy_spelling) },
 	{ OPTION_CHOICE, 0, "gb", "BRAND", "brand of the GPUs: nvidia", .choices = "nvidia",
 		AT(brand) },
-	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_NONE_HELP, AT(source),
-		.words = source_words_none },
-	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
-	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
-		AT(nvml) },
-	{ OPTION_TEXT, 0, "root", "DIR", "look for proc and sys below DIR", AT(root),
-		.hidden = true },
+	SOURCE_ROWS(struct track_values, from, SOURCE_NONE_HELP, source_words_none),
 	{ 0 },
 };
 
@@ -240,7 +234,6 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 	v->ram_unit = v->ram_unit ? v->ram_unit : size;
 	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
 	v->time_unit = v->time_unit ? v->time_unit : time;
-	v->source = v->source ? v->source : SOURCE_AUTO;
 	if (v->brand && strcmp(v->brand, "nvidia") != 0)
 		return err_set(
 			e, ERR_USAGE, "gua supports only NVIDIA cards, not '%s'", v->brand);
@@ -263,7 +256,7 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 	if (file && !v->overwrite && access(file, F_OK) == 0)
 		return err_set(
 			e, ERR_USAGE, "--tf %s exists; give --overwrite to replace it", file);
-	if (source_check(v->source, v->scenario, true, e))
+	if (source_check(v->from.name, v->from.scenario, true, e))
 		return e->code;
 	return v->until_exit && !v->pid ? err_set(e, ERR_USAGE, "--until-exit needs --pid") : 0;
 }

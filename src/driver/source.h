@@ -194,11 +194,11 @@ bool source_is_captured(const char *names);
 
 /* Help of --source, where a source is required and where there may be none. */
 #define SOURCE_HELP                                                                            \
-	"where readings come from: auto (default), nvml, sim (invented data), several: "       \
+	"where readings come from: auto, nvml, sim (invented data), several: "                 \
 	"nvml,sim, or a capture of another host: capture:FILE"
 
 #define SOURCE_NONE_HELP                                                                       \
-	"where readings come from: auto (default), nvml, sim (invented data), none, several: " \
+	"where readings come from: auto, nvml, sim (invented data), none, several: "           \
 	"nvml,sim, or a capture of another host: capture:FILE"
 
 /* Help of --scenario. */

@@ -53,11 +53,11 @@ static int show(const struct call *call, const struct live_session *s,
 /* The reason why signals may not be sent; NULL: they may. */
 static const char *no_signals(const struct top_values *v)
 {
-	if (v->live.source && source_is_captured(v->live.source))
+	if (source_is_captured(v->live.from.name))
 		return "captured, not this host";
-	if (v->live.source && source_is_invented(v->live.source))
+	if (source_is_invented(v->live.from.name))
 		return "simulated";
-	if (v->live.root && *v->live.root)
+	if (*v->live.from.root)
 		return "not this host";
 	return v->readonly ? "read only" : NULL;
 }
@@ -93,11 +93,10 @@ static int run(const struct call *call, struct err *e)
 			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
 	if (filter_init(&filter, &v->filter, e) || cmd_live_open(&session, &v->live, wanted, e))
 		return e->code;
-	bool sim = v->live.source && source_is_invented(v->live.source);
-	const char *root = v->live.root ? v->live.root : "";
+	bool sim = source_is_invented(v->live.from.name);
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,
-		.root = sim ? NULL : root,
+		.root = sim ? NULL : v->live.from.root,
 		.filter = &filter,
 		.delay_ms = delay_ms,
 		.card_metrics = of_page,

@@ -26,7 +26,7 @@ enum { LEAST_MS = 100, LONGEST_MS = 86400000 };
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
 	struct err unknown = { 0 };
-	bool invented = v->source && source_is_invented(v->source);
+	bool invented = source_is_invented(v->from.name);
 	if (v->no_store || v->db || v->only_named)
 		return v->no_store ? NULL : v->db;
 	int rc = choose_db_to_read(&s->chosen, &unknown);
@@ -64,31 +64,28 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e)
 {
 	*s = (struct live_session){ .stop_fd = -1 };
-	const char *source = v->source ? v->source : SOURCE_AUTO;
-	int rc = source_check(source, v->scenario, false, e);
+	int rc = source_check(v->from.name, v->from.scenario, false, e);
 	if (!rc)
-		rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
+		rc = clock_open(&s->clock, v->clock, VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
 	const char *db = choose_db(s, v);
 	s->named = db && (v->db || s->chosen.named);
-	const struct live_options o = {
-		.source = { .name = source,
-			.nvml_path = cmd_nvml_path(v->nvml),
-			.scenario = v->scenario,
-			.root = v->root ? v->root : "",
-			.clock = &s->clock },
+	struct live_options o = {
+		.source = v->from,
 		.db = db,
 		.db_named = s->named,
 		.rules = RULES_DEFAULT,
-		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
+		.deadline_ms = v->timeout_ms,
 		.metrics = wanted,
 		.accounts = v->accounts,
 		.once = v->once,
 		.cards_only = v->cards_only,
 		.leases = v->leases,
-		.keep_uids = keeps_uids(v->root ? v->root : ""),
+		.keep_uids = keeps_uids(v->from.root),
 	};
+	o.source.nvml_path = cmd_nvml_path(v->from.nvml_path);
+	o.source.clock = &s->clock;
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
@@ -97,7 +94,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	if (rc)
 		cmd_live_close(s);
 	else
-		cmd_live_note_captured(source);
+		cmd_live_note_captured(v->from.name);
 	s->next_us = clock_now(&s->clock).boot_us;
 	return rc;
 }

@@ -8,14 +8,43 @@
 #include "present/live.h"
 #include "driver/source.h"
 
-/* The values of the options; zero-initialise. */
+/* Rows of the options that say where readings come from, for the struct source_options that is
+ * `member` of the values: --source with its help and the function that has its words, and more.
+ */
+#define SOURCE_ROWS(type, member, what, names)                                                 \
+	{ OPTION_TEXT, 0, "source", "NAME,...", what, .offset = offsetof(type, member.name),   \
+		.words = (names), .initial = SOURCE_AUTO },                                    \
+		{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP,                           \
+			.offset = offsetof(type, member.scenario) },                           \
+		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
+			"the driver's library (default: GUA_NVML, else libnvidia-ml.so.1)",    \
+			.offset = offsetof(type, member.nvml_path) },                          \
+	{                                                                                      \
+		OPTION_TEXT, 0, "root", "DIR", "look for proc, sys, dev and etc below DIR",    \
+			.offset = offsetof(type, member.root), .hidden = true, .initial = ""   \
+	}
+#define CLOCK_ROW(type, member)                                                                \
+	{                                                                                      \
+		OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",              \
+			.offset = offsetof(type, member), .hidden = true, .initial = "real"    \
+	}
+#define DRIVER_TIMEOUT_ROW(type, member)                                                       \
+	{                                                                                      \
+		OPTION_DURATION, 0, "driver-timeout", "D",                                     \
+			"how long to wait for an answer of the driver",                        \
+			.offset = offsetof(type, member), .min = 100, .max = 3600e3,           \
+			.initial = "10s"                                                       \
+	}
+
+/* The values of the options. */
 struct live_values {
-	const char *db, *source, *scenario, *nvml, *clock, *root;
+	struct source_options from; /* without clock and host */
+	const char *db, *clock;
 	bool no_store;
 	/* Not options: what the command needs, as in struct live_options. */
 	bool accounts, once, cards_only, leases;
-	bool only_named;    /* a store is read only if --db names it */
-	int64_t timeout_ms; /* 0: the default */
+	bool only_named; /* a store is read only if --db names it */
+	int64_t timeout_ms;
 };
 
 /* The option rows, for a table of values with a struct live_values `member`. */
@@ -25,22 +54,8 @@ struct live_values {
 		.offset = offsetof(type, member.db) },                                         \
 		{ OPTION_FLAG, 0, "no-store", .help = "do not read a store",                   \
 			.offset = offsetof(type, member.no_store) },                           \
-		{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP,                           \
-			.offset = offsetof(type, member.source), .words = source_words },      \
-		{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP,                           \
-			.offset = offsetof(type, member.scenario) },                           \
-		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
-			"the driver's library (default libnvidia-ml.so.1)",                    \
-			.offset = offsetof(type, member.nvml) },                               \
-		{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP,              \
-			.offset = offsetof(type, member.timeout_ms), .min = 100,               \
-			.max = 3600e3 },                                                       \
-		{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",            \
-			.offset = offsetof(type, member.clock), .hidden = true },              \
-	{                                                                                      \
-		OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR",         \
-			.offset = offsetof(type, member.root), .hidden = true                  \
-	}
+		SOURCE_ROWS(type, member.from, SOURCE_HELP, source_words),                     \
+		DRIVER_TIMEOUT_ROW(type, member.timeout_ms), CLOCK_ROW(type, member.clock)
 
 struct live_session {
 	struct clock clock;
