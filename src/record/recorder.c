@@ -25,9 +25,9 @@
 /* When commits are rarest: one in this many ticks. */
 #define TICKS_UNCOMMITTED 20
 /* Slots that one tick may move to coarser tables; they are looked for when the wall clock, this
- * much behind, begins another five minutes. */
-#define COMPACT_SLOTS 15
-#define COMPACT_EVERY_MS 900000
+ * much behind, begins another hour: the more are moved at once, the fewer pages are written. */
+#define COMPACT_SLOTS 60
+#define COMPACT_EVERY_MS 3600000
 #define COMPACT_AFTER_MS 60000
 /* Exits within this time of each other count as the same moment. */
 #define SAME_MOMENT_US 50000
@@ -68,7 +68,7 @@ struct recorder {
 	int64_t exits_us; /* boot time: exits before this have been noticed */
 	int64_t ticks;
 	int64_t tick_ms;   /* when the last tick was stored; -1: none yet */
-	int64_t compacted; /* the quarter of an hour in which there was no more to compact */
+	int64_t compacted; /* the hour in which there was no more to compact */
 	bool incomplete;   /* a part of the source has failed */
 	struct fault driver_fault, store_fault, compact_fault, wal_fault, process_fault;
 };

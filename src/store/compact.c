@@ -266,12 +266,19 @@ static bool look_for_more(struct store *s, const struct limits *until, bool *mor
 	return true;
 }
 
+/* In up to 12 parts: the rows that are added get the pages that the part before has emptied,
+ * which are written in any case. */
 static bool move_step(struct store *s, const struct step *step, int64_t until_s, int max_slots)
 {
 	struct range range;
 	bool ok = next_range(s, step, until_s, max_slots, &range);
-	for (size_t k = 0; ok && range.from < range.to && k < STEP_SQL && step->sql[k]; k++)
-		ok = sql_do(s->db, step->sql[k], NULL, SQL_INT(range.from), SQL_INT(range.to));
+	int64_t slots = range.from == INT64_MIN ? 0 : (range.to - range.from) / step->coarse_s;
+	int64_t part_s = (slots / 12 + 1) * step->coarse_s;
+	for (int64_t from = range.from, to; ok && from < range.to; from = to) {
+		to = slots ? clock_earlier(from + part_s, range.to) : range.to;
+		for (size_t k = 0; ok && k < STEP_SQL && step->sql[k]; k++)
+			ok = sql_do(s->db, step->sql[k], NULL, SQL_INT(from), SQL_INT(to));
+	}
 	return ok;
 }
 

@@ -92,7 +92,9 @@ CREATE TABLE open_life (
 	PRIMARY KEY (pid, process)
 ) WITHOUT ROWID;
 
--- The current holders, with what each holds: replaced by each tick.
+-- The current holders, with what each holds: each tick changes those of which something is new. Rows
+-- of this table, and of total_user, are changed in place: without an index of its own, a table has
+-- some of its rows in pages between the leaves, which would be written, too.
 CREATE TABLE holder (
 	gpu            INTEGER NOT NULL REFERENCES gpu(id),
 	process        INTEGER NOT NULL REFERENCES process(id),
@@ -101,7 +103,7 @@ CREATE TABLE holder (
 	since_ms       INTEGER NOT NULL,
 	last_active_ms INTEGER,
 	PRIMARY KEY (gpu, process)
-) WITHOUT ROWID;
+);
 
 -- Spells that ended: stretches of time in which a process held a card idle, with at least
 -- run.spell_ms of idle time in them. By their end, so that those of a window are found quickly.
@@ -119,13 +121,13 @@ CREATE TABLE spell (
 ) WITHOUT ROWID;
 -- Stretches that have not ended, also those that are not long enough yet: replaced by each tick.
 -- The next recorder of the same boot goes on with them. When a recorder has stopped, a spell is in
--- both tables, with the same key.
+-- both tables, with the same key. A process has at most one on each card; without an index, a tick
+-- writes fewer pages.
 CREATE TABLE open_spell (
 	gpu INTEGER NOT NULL REFERENCES gpu(id), process INTEGER NOT NULL REFERENCES process(id),
 	begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	squatting_ms INTEGER NOT NULL, mem_peak_kib INTEGER, energy_mj INTEGER,
-	PRIMARY KEY (gpu, process)
-) WITHOUT ROWID;
+	squatting_ms INTEGER NOT NULL, mem_peak_kib INTEGER, energy_mj INTEGER
+);
 
 -- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved,
 -- 4 use_unknown (held, and the driver reports no utilisation), 5 reserved (truly_idle but for a
@@ -361,7 +363,7 @@ CREATE TABLE total_user (
 	share_ms    INTEGER NOT NULL,      -- of cards' active time at 0, of idle-held time at 1
 	moved_ms    INTEGER NOT NULL DEFAULT 0, -- the tick that last added to it
 	PRIMARY KEY (host, user, state)
-) WITHOUT ROWID;
+);
 
 -- The users, in the order in which they came: an exporter names those at the first places.
 CREATE TABLE identity (

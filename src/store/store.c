@@ -197,8 +197,6 @@ void store_close(struct store *s)
 	free(s->lease_ids);
 	free(s->holders);
 	free(s->next);
-	free(s->open);
-	free(s->next_open);
 	free(s->users);
 	free(s);
 }

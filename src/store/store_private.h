@@ -47,8 +47,9 @@ enum statement {
 	STATEMENT_HOLDER_GONE,
 	STATEMENT_RUN_TICK,
 	STATEMENT_PAST_HOST_TICK,
-	STATEMENT_FIND_OPEN,
-	STATEMENT_DROP_OPEN,
+	STATEMENT_LAST_OPEN,
+	STATEMENT_CLEAR_OPEN,
+	STATEMENT_CUT_OPEN,
 	STATEMENT_OPEN_SPELL,
 	STATEMENT_SPELL,
 	STATEMENT_FORGET_SPELL,
@@ -65,11 +66,6 @@ enum statement {
 /* A row of the holder table as it was written last. */
 struct stored_holder {
 	int64_t gpu, process, kind, mem_bytes, since_ms, last_active_ms;
-};
-
-/* The key of a row of open_spell. */
-struct stored_open {
-	int64_t gpu, process;
 };
 
 /* The sums of a user in one tick. */
@@ -116,9 +112,9 @@ struct store {
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known; /* `holders` is what the file has */
-	/* Which rows open_spell has, and will have. */
-	struct stored_open *open, *next_open;
-	size_t n_open, n_next_open, open_cap, next_open_cap;
+	/* The rows of open_spell that are of this run: so many, from this rowid on. */
+	int64_t open_first, n_open, n_next_open;
+	size_t n_listed; /* cards whose stretches are among them */
 	bool open_known;
 	unsigned ticks;
 	struct user_sum *users; /* of the tick that is written */

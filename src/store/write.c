@@ -118,20 +118,22 @@ static const char *const texts[STATEMENT_COUNT] = {
 			    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STATEMENT_CLEAR_HOLDERS] =
 		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
-	[STATEMENT_HOLDER] = "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[STATEMENT_HOLDER] =
+		"INSERT INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET"
+		" kind = ?3, mem_bytes = ?4, since_ms = ?5, last_active_ms = ?6",
 	[STATEMENT_HOLDER_GONE] = "DELETE FROM holder WHERE gpu = ?1 AND process = ?2",
 	/* After the clock was set back, the earlier time is stored: with a last tick in the
 	 * future, a run would look live for ever. */
 	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
 	[STATEMENT_PAST_HOST_TICK] =
 		"UPDATE host SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
-	[STATEMENT_FIND_OPEN] = "SELECT gpu, process FROM open_spell WHERE gpu IN"
-				" (SELECT id FROM gpu WHERE host = ?1)",
-	[STATEMENT_DROP_OPEN] = "DELETE FROM open_spell WHERE gpu = ?1 AND process = ?2",
+	[STATEMENT_LAST_OPEN] = "SELECT max(rowid) FROM open_spell",
+	[STATEMENT_CLEAR_OPEN] = "DELETE FROM open_spell WHERE gpu = ?1",
+	[STATEMENT_CUT_OPEN] = "DELETE FROM open_spell WHERE rowid >= ?1",
 	[STATEMENT_OPEN_SPELL] =
 		"INSERT OR REPLACE INTO open_spell (end_ms, gpu, process, begin_ms,"
-		" idle_held_ms, squatting_ms, mem_peak_kib, energy_mj)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+		" idle_held_ms, squatting_ms, mem_peak_kib, energy_mj, rowid)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[STATEMENT_SPELL] =
 		"INSERT OR REPLACE INTO spell VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
 		" ?9)",
@@ -574,8 +576,22 @@ static const struct stored_holder *find_holder(
 	return NULL;
 }
 
+/* Removes the stored holders that are not there any more. */
+static bool drop_holders(struct store *s)
+{
+	for (size_t i = 0; i < s->n_holders; i++) {
+		const struct stored_holder *was = &s->holders[i];
+		if (!find_holder(s->next, s->n_next, was, i) &&
+			!sql_put(statement(s, STATEMENT_HOLDER_GONE), NULL, SQL_INT(was->gpu),
+				SQL_INT(was->process)))
+			return false;
+	}
+	return true;
+}
+
 /* Writes the holders that have changed since the last tick. The first tick replaces the table,
- * which may have the holders of another run. */
+ * which may have the holders of another run. From time to time all are written anew, those that
+ * have changed last: most of them will change again, and then they share pages. */
 static bool write_holders(struct store *s, const struct tick *t)
 {
 	s->n_next = t->n_holders;
@@ -585,21 +601,18 @@ static bool write_holders(struct store *s, const struct tick *t)
 			s->process_ids[h->process], h->kind, h->mem_bytes, h->since_ms,
 			h->last_active_ms };
 	}
-	if (!s->holders_known &&
-		!sql_put(statement(s, STATEMENT_CLEAR_HOLDERS), NULL, SQL_INT(s->host)))
+	if (!s->holders_known)
+		s->n_holders = 0;
+	bool anew = !s->holders_known || (!s->past && s->ticks % 64 == 0);
+	if (anew ? !sql_put(statement(s, STATEMENT_CLEAR_HOLDERS), NULL, SQL_INT(s->host))
+		 : !drop_holders(s))
 		return false;
-	size_t n_known = s->holders_known ? s->n_holders : 0;
-	for (size_t i = 0; i < n_known; i++) {
-		const struct stored_holder *was = &s->holders[i];
-		if (!find_holder(s->next, s->n_next, was, i) &&
-			!sql_put(statement(s, STATEMENT_HOLDER_GONE), NULL, SQL_INT(was->gpu),
-				SQL_INT(was->process)))
-			return false;
-	}
-	for (size_t i = 0; i < s->n_next; i++) {
+	for (size_t k = 0; k < 2 * s->n_next; k++) {
+		size_t i = k % s->n_next;
 		const struct stored_holder *now = &s->next[i];
-		const struct stored_holder *was = find_holder(s->holders, n_known, now, i);
-		if (was && memcmp(was, now, sizeof(*now)) == 0)
+		const struct stored_holder *was = find_holder(s->holders, s->n_holders, now, i);
+		bool changed = !was || memcmp(was, now, sizeof(*now)) != 0;
+		if (changed != (k >= s->n_next) || !(changed || anew))
 			continue;
 		if (!sql_put(statement(s, STATEMENT_HOLDER), NULL, SQL_INT(now->gpu),
 			    SQL_INT(now->process), SQL_INT(now->kind),
@@ -611,8 +624,8 @@ static bool write_holders(struct store *s, const struct tick *t)
 }
 
 /* A spell that was open when an earlier run ended was stored as one that ended then: that row
- * is removed. */
-static bool write_spell(struct store *s, const struct spell *spell)
+ * is removed. An open one gets the row `place` of open_spell. */
+static bool write_spell(struct store *s, const struct spell *spell, int64_t place)
 {
 	int64_t card = s->card_ids[spell->card], process = s->process_ids[spell->process];
 	bool open = spell->how == SPELL_OPEN;
@@ -621,78 +634,57 @@ static bool write_spell(struct store *s, const struct spell *spell)
 		!sql_put(statement(s, STATEMENT_FORGET_SPELL), NULL,
 			SQL_INT(spell->stored_end_ms), SQL_INT(card), SQL_INT(process)))
 		return false;
-	if (!open)
-		sql_bind_from(q, 9, SQL_ARGS(SQL_INT(spell->how)));
+	sql_bind_from(q, 9, SQL_ARGS(SQL_INT(open ? place : (int64_t)spell->how)));
 	return sql_put(q, NULL, SQL_INT(spell->end_ms), SQL_INT(card), SQL_INT(process),
 		SQL_INT(spell->begin_ms), SQL_INT(spell->idle_held_ms),
 		SQL_INT(spell->squatting_ms), SQL_KNOWN(spell->mem_peak_kib, -1),
 		SQL_KNOWN(spell->energy_mj, -1));
 }
 
-/* Reads which rows open_spell has, after another run or a fault. */
-static bool read_open(struct store *s)
+/* Removes the stretches of the listed cards, which another run may have left, and finds where
+ * those of this run begin. */
+static bool clear_open(struct store *s, const struct tick *t)
 {
-	sqlite3_stmt *q = statement(s, STATEMENT_FIND_OPEN);
-	int rc = SQLITE_ROW;
-	sql_bind(q, SQL_INT(s->host));
-	for (s->n_open = 0; q && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW;) {
-		if (!array_reserve(&s->open, &s->open_cap, s->n_open + 1))
-			break;
-		s->open[s->n_open++] = (struct stored_open){ sqlite3_column_int64(q, 0),
-			sqlite3_column_int64(q, 1) };
-	}
-	sqlite3_reset(q);
-	s->open_known = rc == SQLITE_DONE;
-	return s->open_known;
-}
-
-static bool is_listed(const struct store *s, const struct tick *t, int64_t card)
-{
+	int64_t last = 0;
 	for (size_t i = 0; i < t->n_cards; i++)
-		if (s->card_ids[i] == card)
-			return t->cards[i].listed;
-	return false;
+		if (t->cards[i].listed && !sql_put(statement(s, STATEMENT_CLEAR_OPEN), NULL,
+						  SQL_INT(s->card_ids[i])))
+			return false;
+	if (!sql_run(statement(s, STATEMENT_LAST_OPEN), &last))
+		return false;
+	s->open_first = last + 1;
+	s->n_open = 0;
+	return true;
 }
 
-/* Most stretches that were open still are, so their rows are changed in place. Those of cards
- * that were not listed stay. */
+/* Most stretches that were open still are, so rows are changed in place: each tick writes its
+ * stretches to the same rows, whatever processes they are of. Those of cards that were not
+ * listed stay. */
 static bool write_spells(struct store *s, const struct tick *t)
 {
-	size_t n = 0;
-	if ((!s->open_known && !read_open(s)) ||
-		!array_reserve(&s->next_open, &s->next_open_cap, t->n_spells + s->n_open))
+	int64_t n = 0, last = 0;
+	size_t listed = 0;
+	for (size_t i = 0; i < t->n_cards; i++)
+		listed += t->cards[i].listed;
+	if (!sql_run(statement(s, STATEMENT_LAST_OPEN), &last))
 		return false;
-	/* From time to time all are written anew: rows that come and go leave pages half empty.
-	 */
-	bool anew = s->ticks++ % 16 == 0;
-	for (size_t i = 0; anew && i < s->n_open; i++)
-		if (is_listed(s, t, s->open[i].gpu) &&
-			!sql_put(statement(s, STATEMENT_DROP_OPEN), NULL,
-				SQL_INT(s->open[i].gpu), SQL_INT(s->open[i].process)))
-			return false;
+	/* All are written anew when another card was listed, when another program has changed
+	 * the table, and from time to time, because rows that grow leave pages half empty. */
+	bool anew = !s->open_known || listed != s->n_listed || s->ticks % 16 == 0 ||
+		    last != s->open_first + s->n_open - 1;
+	s->ticks++;
+	s->n_listed = listed;
+	if (anew && !clear_open(s, t))
+		return false;
 	for (size_t i = 0; i < t->n_spells; i++) {
 		const struct spell *spell = &t->spells[i];
-		if (!write_spell(s, spell))
+		if (!write_spell(s, spell, s->open_first + n))
 			return false;
-		if (spell->how == SPELL_OPEN)
-			s->next_open[n++] = (struct stored_open){ s->card_ids[spell->card],
-				s->process_ids[spell->process] };
-	}
-	size_t n_open = n;
-	for (size_t i = 0; i < s->n_open; i++) {
-		const struct stored_open *was = &s->open[i];
-		size_t k = 0, at = i;
-		for (; k < n_open; k++, at++)
-			if (memcmp(&s->next_open[at % n_open], was, sizeof(*was)) == 0)
-				break;
-		if (k == n_open && !is_listed(s, t, was->gpu))
-			s->next_open[n++] = *was;
-		else if (k == n_open && !sql_put(statement(s, STATEMENT_DROP_OPEN), NULL,
-						SQL_INT(was->gpu), SQL_INT(was->process)))
-			return false;
+		n += spell->how == SPELL_OPEN;
 	}
 	s->n_next_open = n;
-	return true;
+	return n >= s->n_open ||
+	       sql_put(statement(s, STATEMENT_CUT_OPEN), NULL, SQL_INT(s->open_first + n));
 }
 
 /* Replaces the readings of the last tick, which exporters and pages show. */
@@ -745,13 +737,8 @@ static void confirm(struct store *s, struct tick *t)
 	s->next = holders;
 	s->next_cap = cap;
 	s->holders_known = true;
-	struct stored_open *open = s->open;
-	cap = s->open_cap;
-	s->open = s->next_open;
-	s->open_cap = s->next_open_cap;
 	s->n_open = s->n_next_open;
-	s->next_open = open;
-	s->next_open_cap = cap;
+	s->open_known = true;
 	s->ids_stale = false;
 }
 
