@@ -780,13 +780,13 @@ int64_t play_util_sum(const struct play *p, size_t card)
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us)
 {
 	const struct scenario *s = p->scenario;
-	for (size_t i = scenario_find_pid(s, pid);
-		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++) {
-		const struct played_life *life = &p->lives[s->by_pid[i]];
-		if (!life->alive || s->processes[s->by_pid[i]].dead)
+	uint32_t i;
+	size_t step = 0;
+	while ((i = idmap_next(&s->by_pid, pid, &step)) != IDMAP_NONE) {
+		if (!p->lives[i].alive || s->processes[i].dead)
 			continue;
-		*started_us = life->started_us;
-		return (int)s->by_pid[i];
+		*started_us = p->lives[i].started_us;
+		return (int)i;
 	}
 	return -1;
 }

@@ -145,7 +145,7 @@ void scenario_free(struct scenario *s)
 	free(s->events);
 	free(s->faults);
 	free(s->seats);
-	free(s->by_pid);
+	idmap_finish(&s->by_pid);
 	names_finish(&s->names);
 	free(s->missing);
 	free(s);
@@ -440,39 +440,13 @@ static int take_pids(struct scenario *s, const char *(*lookup)(const char *), st
 	return 0;
 }
 
-static int compare_pids(const void *a, const void *b, void *context)
-{
-	const struct scenario *s = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t p = s->processes[x].pid, q = s->processes[y].pid;
-	if (p != q)
-		return p < q ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
-size_t scenario_find_pid(const struct scenario *s, uint32_t pid)
-{
-	size_t low = 0, high = s->n_processes;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (s->processes[s->by_pid[middle]].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool found = low < s->n_processes && s->processes[s->by_pid[low]].pid == pid;
-	return found ? low : s->n_processes;
-}
-
 /* Whether another process with the pid of `process` lives at the moment. */
 static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t process)
 {
-	uint32_t pid = s->processes[process].pid;
-	if (pid == 0)
-		return false; /* not known yet */
-	for (size_t i = scenario_find_pid(s, pid);
-		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
-		if (s->by_pid[i] != process && alive[s->by_pid[i]])
+	uint32_t other;
+	size_t step = 0;
+	while ((other = idmap_next(&s->by_pid, s->processes[process].pid, &step)) != IDMAP_NONE)
+		if (other != process && alive[other])
 			return true;
 	return false;
 }
@@ -501,16 +475,14 @@ int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name)
 {
 	if (take_pids(s, lookup, e) != 0)
 		return ERR_USAGE;
-	free(s->by_pid);
-	s->by_pid = calloc(s->n_processes + 1, sizeof(*s->by_pid));
 	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
-	if (!s->by_pid || !alive) {
+	bool ok = alive != NULL;
+	for (uint32_t i = 0; ok && i < s->n_processes; i++)
+		ok = s->processes[i].pid == 0 || idmap_add(&s->by_pid, s->processes[i].pid, i);
+	if (!ok) {
 		free(alive);
 		return err_memory(e);
 	}
-	for (size_t i = 0; i < s->n_processes; i++)
-		s->by_pid[i] = (uint32_t)i;
-	qsort_r(s->by_pid, s->n_processes, sizeof(*s->by_pid), compare_pids, s);
 	int failed = check_lives(s, alive, e);
 	free(alive);
 	return failed;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "base/names.h"
 #include "model/process.h"
 #include "model/reading.h"
@@ -154,7 +155,7 @@ struct scenario {
 	size_t n_faults, cap_faults;
 	struct scenario_seat *seats; /* by card; a card's are next to each other */
 	size_t n_seats;
-	uint32_t *by_pid;    /* indexes of processes, ordered by pid */
+	struct idmap by_pid; /* indexes of processes whose pid is known */
 	struct names names;  /* of processes, by their indexes, while the file is read */
 	char (*missing)[64]; /* symbols that the fake library does not have */
 	size_t n_missing;
@@ -178,6 +179,3 @@ void scenario_free(struct scenario *s);
  * program that plays a scenario with `pid file NAME` calls play_read_pids(). */
 int scenario_resolve(
 	struct scenario *s, const char *(*lookup)(const char *name), struct err *e);
-
-/* Returns the index of the first entry of `by_pid` with this pid, or s->n_processes. */
-size_t scenario_find_pid(const struct scenario *s, uint32_t pid);

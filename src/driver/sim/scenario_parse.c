@@ -328,7 +328,7 @@ int scenario_parse_process(struct scenario *s, struct line *l)
 	return 0;
 }
 
-/* Events. Each function reads what follows its verb into the event. */
+/* Events. */
 
 static int parse_process_ref(struct scenario *s, struct line *l, struct scenario_event *event)
 {
@@ -375,26 +375,30 @@ static int parse_card_ref(struct scenario *s, struct line *l, struct scenario_ev
 	return line_fail(l, "there is no %s %s", mig ? "mig" : "card", text);
 }
 
-static int check_is_whole(struct scenario *s, struct line *l, int card)
-{
-	return s->cards[card].parent < 0
-		       ? 0
-		       : line_fail(l, "this happens to whole cards, not to MIG instances");
-}
+/* What an event is about; its verb is followed by these, in this order. */
+enum subject { OF_PROCESS = 1, OF_CARD = 2, OF_WHOLE = 4 /* a card, not a MIG instance */ };
 
-static int parse_whole_card(struct scenario *s, struct line *l, struct scenario_event *event)
+static int parse_subject(
+	struct scenario *s, struct line *l, unsigned subject, struct scenario_event *event)
 {
-	if (parse_card_ref(s, l, event) != 0)
+	if (subject & OF_PROCESS && parse_process_ref(s, l, event) != 0)
 		return ERR_USAGE;
-	return check_is_whole(s, l, event->card);
+	if (subject & (OF_CARD | OF_WHOLE) && parse_card_ref(s, l, event) != 0)
+		return ERR_USAGE;
+	if (subject & OF_WHOLE && s->cards[event->card].parent >= 0)
+		return line_fail(l, "this happens to whole cards, not to MIG instances");
+	return 0;
 }
 
-/* card N [code C] */
+/* Each of the following functions reads what follows the verb and its subject into the event.
+ */
+
+/* [code C] */
 static int parse_lost(struct scenario *s, struct line *l, struct scenario_event *event)
 {
 	int64_t code = 15;
-	if (parse_whole_card(s, l, event) != 0 ||
-		(line_take(l, "code") && line_count(l, "the code", 1, 999, &code) != 0))
+	(void)s;
+	if (line_take(l, "code") && line_count(l, "the code", 1, 999, &code) != 0)
 		return ERR_USAGE;
 	event->code = (int)code;
 	return 0;
@@ -424,23 +428,21 @@ static int parse_call_fault(struct scenario *s, struct line *l, struct scenario_
 	return add_fault(s, l, &fault, event);
 }
 
-/* card N by N to N */
+/* by N to N */
 static int parse_grow(struct scenario *s, struct line *l, struct scenario_event *event)
 {
-	if (parse_card_ref(s, l, event) != 0)
-		return ERR_USAGE;
+	(void)s;
 	if (!line_take(l, "by") || line_count(l, "by", 1, 4096, &event->value) != 0 ||
 		!line_take(l, "to") || line_count(l, "to", 1, 4096, &event->on_us) != 0)
 		return line_fail(l, "write grow card N by N to N [until T]");
 	return 0;
 }
 
-/* card N [call CALL], where CALL is one of the two calls for the use of processes. */
+/* [call CALL], where CALL is one of the two calls for the use of processes. */
 static int parse_zero_use(struct scenario *s, struct line *l, struct scenario_event *event)
 {
 	const char *call = NULL;
-	if (parse_whole_card(s, l, event) != 0)
-		return ERR_USAGE;
+	(void)s;
 	event->value = ZERO_USE_OLDER | ZERO_USE_NEWER;
 	if (!line_take(l, "call"))
 		return 0;
@@ -454,19 +456,14 @@ static int parse_zero_use(struct scenario *s, struct line *l, struct scenario_ev
 	return 0;
 }
 
-/* card N F */
 static int parse_power_factor(struct scenario *s, struct line *l, struct scenario_event *event)
 {
-	if (parse_card_ref(s, l, event) != 0 ||
-		line_count(l, "the factor", 2, POWER_FACTOR_MAX, &event->value) != 0)
-		return ERR_USAGE;
-	return check_is_whole(s, l, event->card);
+	(void)s;
+	return line_count(l, "the factor", 2, POWER_FACTOR_MAX, &event->value);
 }
 
 static int parse_hold(struct scenario *s, struct line *l, struct scenario_event *event)
 {
-	if (parse_process_ref(s, l, event) != 0 || parse_card_ref(s, l, event) != 0)
-		return ERR_USAGE;
 	if (!line_take(l, "memory"))
 		return line_fail(l, "write hold PROCESS card N memory SIZE");
 	event->value = -1;
@@ -496,9 +493,7 @@ static int parse_load(struct scenario *s, struct line *l, struct scenario_event 
 {
 	bool own = is_at_card(l);
 	event->verb = own ? EVENT_VERB_CARD_LOAD : EVENT_VERB_LOAD;
-	if (!own && parse_process_ref(s, l, event) != 0)
-		return ERR_USAGE;
-	if (parse_card_ref(s, l, event) != 0)
+	if (parse_subject(s, l, own ? OF_CARD : OF_PROCESS | OF_CARD, event) != 0)
 		return ERR_USAGE;
 	if (!line_take(l, own ? "util" : "sm"))
 		return line_fail(
@@ -511,17 +506,9 @@ static int parse_load(struct scenario *s, struct line *l, struct scenario_event 
 	return 0;
 }
 
-static int parse_release(struct scenario *s, struct line *l, struct scenario_event *event)
-{
-	if (parse_process_ref(s, l, event) != 0)
-		return ERR_USAGE;
-	return parse_card_ref(s, l, event);
-}
-
 static int parse_orphan(struct scenario *s, struct line *l, struct scenario_event *event)
 {
-	if (parse_card_ref(s, l, event) != 0)
-		return ERR_USAGE;
+	(void)s;
 	if (!line_take(l, "memory") || line_size(l, "the memory", &event->value) != 0)
 		return line_fail(l, "write orphan card N memory SIZE");
 	return 0;
@@ -550,31 +537,32 @@ static int parse_suspend(struct scenario *s, struct line *l, struct scenario_eve
 
 static const struct verb {
 	const char *name;
+	unsigned subject; /* enum subject bits; 0: none, or `parse` reads it */
 	int (*parse)(struct scenario *s, struct line *l, struct scenario_event *event);
 	enum scenario_verb verb;
 	int64_t value;
 	bool lasts; /* [until T] may follow: then it ends with the same verb and value 0 */
 } verbs[] = {
-	{ "hold", parse_hold, EVENT_VERB_HOLD, 0, false },
-	{ "load", parse_load, EVENT_VERB_LOAD, 0, false },
-	{ "release", parse_release, EVENT_VERB_RELEASE, 0, false },
-	{ "exit", parse_process_ref, EVENT_VERB_EXIT, 0, false },
-	{ "start", parse_process_ref, EVENT_VERB_START, 0, false },
-	{ "orphan", parse_orphan, EVENT_VERB_ORPHAN, 0, false },
-	{ "lost", parse_lost, EVENT_VERB_STATUS, CARD_STATUS_LOST, true },
-	{ "vanish", parse_whole_card, EVENT_VERB_VANISH, 1, true },
-	{ "asleep", parse_whole_card, EVENT_VERB_STATUS, CARD_STATUS_ASLEEP, true },
-	{ "energy-reset", parse_card_ref, EVENT_VERB_ENERGY_RESET, 0, false },
-	{ "xid", parse_xid, EVENT_VERB_XID, 0, false },
-	{ "step", parse_step, EVENT_VERB_STEP, 0, false },
-	{ "suspend", parse_suspend, EVENT_VERB_SUSPEND, 0, false },
-	{ "fail", parse_call_fault, EVENT_VERB_FAULT, FAULT_FAIL, true },
-	{ "slow", parse_call_fault, EVENT_VERB_FAULT, FAULT_SLOW, true },
-	{ "hang", parse_call_fault, EVENT_VERB_FAULT, FAULT_HANG, true },
-	{ "garbage", parse_whole_card, EVENT_VERB_GARBAGE, 1, true },
-	{ "grow", parse_grow, EVENT_VERB_GROW, 0, true },
-	{ "zero-use", parse_zero_use, EVENT_VERB_ZERO_USE, 0, true },
-	{ "power-factor", parse_power_factor, EVENT_VERB_POWER_FACTOR, 0, true },
+	{ "hold", OF_PROCESS | OF_CARD, parse_hold, EVENT_VERB_HOLD, 0, false },
+	{ "load", 0, parse_load, EVENT_VERB_LOAD, 0, false },
+	{ "release", OF_PROCESS | OF_CARD, NULL, EVENT_VERB_RELEASE, 0, false },
+	{ "exit", OF_PROCESS, NULL, EVENT_VERB_EXIT, 0, false },
+	{ "start", OF_PROCESS, NULL, EVENT_VERB_START, 0, false },
+	{ "orphan", OF_CARD, parse_orphan, EVENT_VERB_ORPHAN, 0, false },
+	{ "lost", OF_WHOLE, parse_lost, EVENT_VERB_STATUS, CARD_STATUS_LOST, true },
+	{ "vanish", OF_WHOLE, NULL, EVENT_VERB_VANISH, 1, true },
+	{ "asleep", OF_WHOLE, NULL, EVENT_VERB_STATUS, CARD_STATUS_ASLEEP, true },
+	{ "energy-reset", OF_CARD, NULL, EVENT_VERB_ENERGY_RESET, 0, false },
+	{ "xid", 0, parse_xid, EVENT_VERB_XID, 0, false },
+	{ "step", 0, parse_step, EVENT_VERB_STEP, 0, false },
+	{ "suspend", 0, parse_suspend, EVENT_VERB_SUSPEND, 0, false },
+	{ "fail", 0, parse_call_fault, EVENT_VERB_FAULT, FAULT_FAIL, true },
+	{ "slow", 0, parse_call_fault, EVENT_VERB_FAULT, FAULT_SLOW, true },
+	{ "hang", 0, parse_call_fault, EVENT_VERB_FAULT, FAULT_HANG, true },
+	{ "garbage", OF_WHOLE, NULL, EVENT_VERB_GARBAGE, 1, true },
+	{ "grow", OF_CARD, parse_grow, EVENT_VERB_GROW, 0, true },
+	{ "zero-use", OF_WHOLE, parse_zero_use, EVENT_VERB_ZERO_USE, 0, true },
+	{ "power-factor", OF_WHOLE, parse_power_factor, EVENT_VERB_POWER_FACTOR, 0, true },
 };
 
 /* [until T], later than `at_us`; without it *until_us stays. */
@@ -603,7 +591,9 @@ int scenario_parse_verb(struct scenario *s, struct line *l, int64_t at_us)
 	struct scenario_event event = new_event(l, at_us, v->verb);
 	int64_t until_us = INT64_MAX;
 	event.value = v->value;
-	if (v->parse(s, l, &event) != 0 || (v->lasts && parse_until(l, at_us, &until_us) != 0))
+	if (parse_subject(s, l, v->subject, &event) != 0 ||
+		(v->parse && v->parse(s, l, &event) != 0) ||
+		(v->lasts && parse_until(l, at_us, &until_us) != 0))
 		return ERR_USAGE;
 	if (v->verb == EVENT_VERB_SUSPEND)
 		until_us = at_us + event.value;
