@@ -204,7 +204,9 @@ void nvml_energy_read_power(struct nvml_source *s, size_t card);
 void nvml_energy_read_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_process_look(struct nvml_source *s, size_t card);
 bool nvml_process_is_listed(const struct nvml_card *c, uint32_t pid);
-/* Remembers a pid that is in no list; returns what is known of it. */
+/* What is known of a pid that is in no list; NULL: nothing. */
+struct nvml_stranger *nvml_process_find_stranger(struct nvml_card *c, uint32_t pid);
+/* Remembers such a pid; returns what is known of it. */
 struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid);
 
 /* nvml_process.c: the used memory of a card. Where it is known only from the process lists,

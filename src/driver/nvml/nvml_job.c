@@ -104,6 +104,12 @@ void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int
 	use_way(s, card, job, way, code);
 }
 
+bool nvml_job_is_unsupported(const struct nvml_card *c, enum nvml_job job)
+{
+	const unsigned both = 3;
+	return (c->ways[job].dead & both) == both;
+}
+
 bool nvml_job_is_for_good(int code)
 {
 	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||

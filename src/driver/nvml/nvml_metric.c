@@ -82,15 +82,6 @@ static int ask_pci(struct nvml_source *s, void *handle, enum nvml_shape shape, s
 	return code;
 }
 
-static int ask_rates(struct nvml_source *s, void *handle, struct answer *a)
-{
-	struct nvml_rates rates = { 0 };
-	int code = NVML_CALL(s->lib.api.rates, handle, &rates);
-	a->numbers[0] = rates.gpu_pct;
-	a->numbers[1] = rates.memory_pct;
-	return code;
-}
-
 static int ask_field(const struct nvml_form *form, void *call, void *handle, const int *args,
 	struct answer *a)
 {
@@ -223,8 +214,6 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 	case SHAPE_PCI:
 	case SHAPE_ROOT_PORT:
 		return ask_pci(s, handle, nvml_metric_rows[row].shape, a);
-	case SHAPE_RATES:
-		return ask_rates(s, handle, a);
 	case SHAPE_LIBRARY:
 		str_copy(a->text, sizeof(a->text), s->lib.version);
 		return NVML_OK;

@@ -28,13 +28,6 @@ static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nv
 	return code;
 }
 
-/* Whether the driver does not report memory: neither call is supported. */
-static bool is_unsupported(const struct nvml_card *c)
-{
-	const unsigned both = 3;
-	return (c->ways[NVML_JOB_MEMORY].dead & both) == both;
-}
-
 enum {
 	LIST_ENTRIES = 64, /* usually enough, so that one call is enough */
 	MOST_ENTRIES = 16384,
@@ -142,7 +135,7 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	struct nvml_memory_v2 memory;
 	if (way == 2) {
 		struct nvml_card *c = &s->cards[card];
-		if (!is_unsupported(c))
+		if (!nvml_job_is_unsupported(c, NVML_JOB_MEMORY))
 			return NVML_UNKNOWN; /* the call is supported, but failed */
 		if (job->from == NVML_MEMORY_LOOKED)
 			job->used = c->listed ? c->listed_bytes : UNKNOWN_BYTES;
@@ -177,7 +170,8 @@ void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memo
 	struct card_reading *r = &s->base.cards[card];
 	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES, 0 };
 	/* A scan asks for the total, which the processes do not show. */
-	if (from == NVML_MEMORY_SCANNED && is_unsupported(&s->cards[card]))
+	if (from == NVML_MEMORY_SCANNED &&
+		nvml_job_is_unsupported(&s->cards[card], NVML_JOB_MEMORY))
 		return;
 	r->mem_used_bytes = UNKNOWN_BYTES;
 	const struct nvml_task task = { NVML_JOB_MEMORY, attempt_memory, &job };
@@ -213,12 +207,20 @@ static void judge_strangers(struct nvml_card *c)
 	}
 }
 
-struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid)
+struct nvml_stranger *nvml_process_find_stranger(struct nvml_card *c, uint32_t pid)
 {
 	for (size_t i = 0; i < NVML_STRANGERS; i++)
 		if (c->strangers[i].pid == pid)
 			return &c->strangers[i];
-	struct nvml_stranger *s = &c->strangers[c->next_stranger];
+	return NULL;
+}
+
+struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid)
+{
+	struct nvml_stranger *s = nvml_process_find_stranger(c, pid);
+	if (s)
+		return s;
+	s = &c->strangers[c->next_stranger];
 	*s = (struct nvml_stranger){ .pid = pid };
 	c->next_stranger = (c->next_stranger + 1) % NVML_STRANGERS;
 	return s;

@@ -59,14 +59,6 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 	return code;
 }
 
-static const struct nvml_stranger *find_stranger(const struct nvml_card *c, uint32_t pid)
-{
-	for (size_t i = 0; i < NVML_STRANGERS; i++)
-		if (c->strangers[i].pid == pid)
-			return &c->strangers[i];
-	return NULL;
-}
-
 /* Whether the record of a pid counts. A process that is not in the lists may have started after
  * they were read. The reading reports this, and the record counts until the lists are read
  * again. */
@@ -76,7 +68,7 @@ static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct p
 		return false;
 	if (nvml_process_is_listed(c, u->pid))
 		return true;
-	const struct nvml_stranger *known = find_stranger(c, u->pid);
+	const struct nvml_stranger *known = nvml_process_find_stranger(c, u->pid);
 	if (known && known->unlisted)
 		return false;
 	if (u->sm_pct <= 0)

@@ -170,13 +170,6 @@ static int attempt_rates(struct nvml_source *s, size_t card, int way, void *out)
 static const struct nvml_task drain_task = { NVML_JOB_UTIL, attempt_util, NULL };
 static const struct nvml_task glance_task = { NVML_JOB_UTIL, attempt_rates, NULL };
 
-/* Whether no way to read utilisation is supported. */
-static bool is_unsupported(const struct nvml_card *c)
-{
-	const unsigned both = 3;
-	return (c->ways[NVML_JOB_UTIL].dead & both) == both;
-}
-
 void nvml_util_drain(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -190,7 +183,7 @@ void nvml_util_drain(struct nvml_source *s, size_t card)
 		nvml_ring_forget(&c->ring); /* samples in the ring by then are not counted */
 	}
 	c->since_us = c->ring.seen_us;
-	if (is_unsupported(c) && c->gpm.works)
+	if (nvml_job_is_unsupported(c, NVML_JOB_UTIL) && c->gpm.works)
 		return;
 	if (nvml_job_do(s, card, &drain_task) != NVML_OK)
 		return;
@@ -208,9 +201,9 @@ void nvml_util_finish(struct nvml_source *s, size_t card)
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	struct moment now = clock_now(s->clock);
-	if (is_unsupported(c) && c->gpm.works) {
+	if (nvml_job_is_unsupported(c, NVML_JOB_UTIL) && c->gpm.works) {
 		hand_out_polled(s, card, UTIL_MEAN);
-	} else if (is_unsupported(c)) {
+	} else if (nvml_job_is_unsupported(c, NVML_JOB_UTIL)) {
 		nvml_util_keep_polled(c, now.wall_us, NAN);
 		hand_out_polled(s, card, UTIL_UNKNOWN);
 	}
@@ -224,9 +217,9 @@ void nvml_util_finish(struct nvml_source *s, size_t card)
 void nvml_util_glance(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
-	if (is_unsupported(c) && c->gpm.works)
+	if (nvml_job_is_unsupported(c, NVML_JOB_UTIL) && c->gpm.works)
 		return;
-	if (is_unsupported(c))
+	if (nvml_job_is_unsupported(c, NVML_JOB_UTIL))
 		nvml_util_keep_polled(c, clock_now(s->clock).wall_us, NAN);
 	else if (c->dry || c->ways[NVML_JOB_UTIL].way == 1)
 		nvml_job_try(s, card, &glance_task, 1);
