@@ -35,7 +35,6 @@ enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
  * caller through a shared mapping, with a lock that stays usable if either of them dies. */
 struct image {
 	pthread_mutex_t lock; /* shared between processes, robust */
-	bool done;	      /* the numbers are final */
 	struct err err;	      /* why there are no numbers */
 	int64_t number;	      /* of the sample */
 	struct track_sample sample;
@@ -164,7 +163,6 @@ static void image_lock(struct image *im)
 static void image_copy(struct image *to, struct image *from)
 {
 	image_lock(from);
-	to->done = from->done;
 	to->err = from->err;
 	to->number = from->number;
 	to->sample = from->sample;
@@ -177,7 +175,7 @@ static void image_copy(struct image *to, struct image *from)
 }
 
 /* Writes a tracker's numbers into the image. */
-static void image_publish(struct image *im, struct tracker *t, bool done)
+static void image_publish(struct image *im, struct tracker *t)
 {
 	const struct track_result *r = tracker_result(t);
 	image_lock(im);
@@ -189,7 +187,6 @@ static void image_publish(struct image *im, struct tracker *t, bool done)
 		memcpy(im->cards, r->cards, im->n_cards * sizeof(im->cards[0]));
 	if (im->n_processes)
 		memcpy(im->processes, r->processes, im->n_processes * sizeof(im->processes[0]));
-	im->done = done;
 	pthread_mutex_unlock(&im->lock);
 }
 
@@ -221,7 +218,7 @@ static bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int pa
 		im->number++;
 		im->samples[im->number % IMAGE_SAMPLES] = sample;
 		pthread_mutex_unlock(&im->lock);
-		image_publish(im, t, false);
+		image_publish(im, t);
 	}
 }
 
@@ -246,12 +243,12 @@ static struct tracker *sample_all(const struct tracker_options *o, struct image 
 		im->err = e;
 		pthread_mutex_unlock(&im->lock);
 	} else {
-		image_publish(im, t, false);
+		image_publish(im, t);
 	}
 	tell(ready_fd);
 	if (!rc && sampler_run(t, im, stop_fd, parent_fd)) {
 		tracker_stop(t);
-		image_publish(im, t, true);
+		image_publish(im, t);
 	}
 	return rc ? NULL : t;
 }

@@ -87,7 +87,7 @@ static void ask_out(struct asking *j)
 		return;
 	for (unsigned i = 0; i < nvml_calls_parts(j->form); i++)
 		capture_layout_print(j->form->layout, bytes + i * size, j->text);
-	memcpy(&number, bytes + (j->form->layout[0] == 'V' ? 4 : 0), sizeof(number));
+	memcpy(&number, bytes + (j->form->version ? 4 : 0), sizeof(number));
 	j->reply->number = number;
 }
 

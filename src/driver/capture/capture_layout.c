@@ -104,6 +104,7 @@ static void print_member(const struct member *m, const unsigned char *at, struct
 	char number[32];
 	switch (m->kind) {
 	case 'V':
+	case 'v':
 		break;
 	case 'i':
 		str_addf(out, " %" PRId64, (int64_t)load(m, at));
@@ -224,7 +225,7 @@ bool capture_layout_read(const char *layout, const char **text, void *bytes)
 		unsigned char *to = bytes ? (unsigned char *)bytes + m.offset : NULL;
 		size_t len;
 		bool quoted;
-		if (m.kind == 'V')
+		if (m.kind == 'V' || m.kind == 'v')
 			continue;
 		const char *word = capture_layout_word(text, &len, &quoted);
 		if (!word || quoted != (m.kind == 't'))

@@ -1,7 +1,8 @@
 /* The members of the driver's structs as words of text, and back: for captures. A layout is a
  * text with a letter for each member, at its natural alignment: u and i (32 bits, without and
- * with a sign), Q (64 bits), d (a double), b (a byte), V (32 bits that are not written: the
- * version word), tN (text of N bytes), xN (N bytes in hexadecimal digits). */
+ * with a sign), Q (64 bits), d (a double), b (a byte), V and v (32 bits that are not written:
+ * the version word, which is the size and the number of the layout, or the number alone), tN
+ * (text of N bytes), xN (N bytes in hexadecimal digits). */
 #pragma once
 
 #include <stdbool.h>

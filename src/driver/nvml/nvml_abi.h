@@ -160,29 +160,6 @@ struct nvml_event {
 _Static_assert(sizeof(struct nvml_event) == 32, "driver ABI");
 #define NVML_EVENT_XID 8ULL
 
-struct nvml_pci_ext {
-	uint32_t version; /* layout 1 */
-	uint32_t domain, bus, device, ids, subsystem_ids, base_class, sub_class;
-	char bus_id[32];
-};
-_Static_assert(sizeof(struct nvml_pci_ext) == 64, "driver ABI");
-
-/* The struct that several calls fill in. */
-struct nvml_versioned {
-	uint32_t version; /* layout 1 */
-	int32_t value;
-};
-
-/* Error counts of memories on the chip: aggregate parity, secded, corrected; the same three
- * volatile; aggregate in L2, SM, PCIe, MCU, elsewhere. */
-enum { NVML_SRAM_COUNTS = 11 };
-struct nvml_sram_errors {
-	uint32_t version; /* layout 1 */
-	uint64_t counts[NVML_SRAM_COUNTS];
-	uint32_t threshold_exceeded;
-};
-_Static_assert(sizeof(struct nvml_sram_errors) == 104, "driver ABI");
-
 /* The place of a card in a rack. */
 struct nvml_platform {
 	uint32_t version; /* layout 2 */

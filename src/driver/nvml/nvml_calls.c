@@ -7,7 +7,6 @@
 #include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"
 
-#define VERSIONED(type, number) .version = NVML_VERSION_WORD(struct type, number)
 #define DRIVER(sig, layout_) .signature = NVML_SIG_##sig, .layout = (layout_)
 #define CARD(sig, layout_) DRIVER(sig, layout_), .subject = NVML_OF_CARD
 #define ANY(sig, layout_) DRIVER(sig, layout_), .subject = NVML_OF_ANY
@@ -48,7 +47,9 @@ int nvml_calls_make(
 	unsigned char *part = out;
 	size_t size = capture_layout_size(form->layout), n = 0;
 	bool older = form->signature == NVML_SIG_LAYOUT && args[0] == 2;
-	uint32_t version = older ? NVML_FABRIC_HEALTH_V2 : form->version;
+	uint32_t version = older		    ? NVML_FABRIC_HEALTH_V2
+			   : form->layout[0] == 'V' ? (uint32_t)size | form->version << 24
+						    : form->version;
 	if (form->subject != NVML_OF_DRIVER)
 		words[n++] = (uintptr_t)handle;
 	for (unsigned i = 0; i < nvml_calls_passed(form); i++)

@@ -51,7 +51,7 @@ struct nvml_form {
 	const char *layout; /* of each part; "": the call returns only a code */
 	unsigned parts;	    /* how many parts it fills in; 0 means 1 */
 	const char *row;    /* layout of an entry of a list; NULL: no list */
-	uint32_t version;   /* the word that each part must begin with; 0: none */
+	uint32_t version;   /* number of the layout, which each part begins with; 0: none */
 	unsigned n_args;    /* numbers that the caller chooses */
 	bool spare;	    /* an older name: asked only if the row before it is missing */
 	bool rounds;	    /* asked in each round, because its answer changes */

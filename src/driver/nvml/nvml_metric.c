@@ -146,7 +146,7 @@ static int take_special(
 		a->numbers[0] += a->numbers[1] / 10;
 		return NVML_OK;
 	case SHAPE_SRAM:
-		a->numbers[NVML_SRAM_COUNTS] = a->numbers[NVML_SRAM_COUNTS] != 0;
+		a->numbers[11] = a->numbers[11] != 0; /* whether the threshold was exceeded */
 		return NVML_OK;
 	case SHAPE_CHECK:
 		a->numbers[0] = 1;
