@@ -1,6 +1,7 @@
 /* Reads one line of a scenario, word by word. */
 #include "driver/sim/line.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,28 +103,6 @@ int line_copy(struct line *l, const char *what, char *dst, size_t cap)
 	return 0;
 }
 
-/* Reads digits with at most six after a point, as millionths. Returns the rest, or NULL. */
-static const char *millionths(const char *text, int64_t *value)
-{
-	int64_t whole = 0, scale = 1000000;
-	bool digits = false, point = false;
-	for (; *text; text++) {
-		if (*text == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			break;
-		digits = true;
-		if (whole > 100000000000 || (point && scale == 1))
-			return NULL;
-		scale = point ? scale / 10 : scale;
-		whole = whole * 10 + (*text - '0');
-	}
-	*value = whole * scale;
-	return digits ? text : NULL;
-}
-
 int line_count(struct line *l, const char *what, int64_t min, int64_t max, int64_t *value)
 {
 	const char *text = NULL;
@@ -191,22 +170,22 @@ static const struct scenario_unit power_units[] = { { "mW", 1 }, { "W", 1000 }, 
 static const struct quantity size_bytes = { size_units, 1LL << 46, "80GiB, 8GB, 512MiB or 0B" };
 static const struct quantity power_mw = { power_units, 100000000, "60W or 500mW" };
 
-/* Takes a number with a unit; fractions of the smallest unit are cut. */
+/* Takes a number with a unit, and rounds it to the smallest unit. */
 static int take_quantity(
 	struct line *l, const char *what, const struct quantity *q, int64_t *value)
 {
 	const char *text = NULL;
 	if (line_text(l, what, &text) != 0)
 		return ERR_USAGE;
-	int64_t number = 0;
-	const char *rest = millionths(text, &number);
+	double number = 0;
+	const char *rest = duration_number(text, &number);
 	for (const struct scenario_unit *u = q->units; rest && u->name; u++) {
 		if (strcmp(rest, u->name) != 0)
 			continue;
-		__int128 product = (__int128)number * u->factor / 1000000;
-		if (product > q->max)
+		number *= (double)u->factor;
+		if (number > (double)q->max)
 			return line_fail(l, "%s is too large: '%s'", what, text);
-		*value = (int64_t)product;
+		*value = llround(number);
 		return 0;
 	}
 	return line_fail(l, "%s is '%s'; write it like %s", what, text, q->example);
