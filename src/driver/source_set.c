@@ -21,9 +21,6 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define NOWHERE SIZE_MAX /* place of a card that is left out */
-enum { SPARE = 8 };
-
 enum call_kind { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK, CALL_OTHER };
 
 struct set_member {
@@ -37,9 +34,8 @@ struct set_member {
 	bool asked;	       /* by the call in progress */
 	struct err why;	       /* the last failure */
 	struct fault fault;
-	size_t *at;  /* places of its cards in the set */
-	bool *flags; /* room for a flag per card */
-	size_t n, cap;
+	size_t n;    /* its cards that are known to the set */
+	bool *flags; /* room for a flag for each of them */
 };
 
 struct set {
@@ -52,7 +48,6 @@ struct set {
 	struct set_place {
 		size_t member, card; /* the member, and the index of the card in it */
 	} * places;		     /* as many as base.cards */
-	size_t cap_cards;
 	struct source_xid *xids;
 	size_t cap_xids;
 };
@@ -82,12 +77,16 @@ static void lose(struct set *s, struct set_member *m, const struct err *why)
 }
 
 /* Whether one of the member's cards is selected; fills its flags. */
-static bool fill_flags(struct set_member *m, const bool *which)
+static bool fill_flags(struct set *s, struct set_member *m, const bool *which)
 {
 	bool any = which == NULL;
-	for (size_t i = 0; which && i < m->n; i++) {
-		m->flags[i] = m->at[i] != NOWHERE && which[m->at[i]];
-		any |= m->flags[i];
+	if (which && m->n)
+		memset(m->flags, 0, m->n * sizeof(*m->flags));
+	for (size_t i = 0; which && i < s->base.n_cards; i++) {
+		if (&s->members[s->places[i].member] != m)
+			continue;
+		m->flags[s->places[i].card] = which[i];
+		any |= which[i];
 	}
 	return any;
 }
@@ -168,71 +167,57 @@ static void ask_member(struct set *s, struct set_member *m, const struct member_
 	if (is_late(s, m, c->kind))
 		return;
 	bool answered = was_late && !m->down && m->called == c->kind;
-	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(m, c->which);
+	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(s, m, c->which);
 	if (!m->asked || answered)
 		return;
 	call_member(s, m, c, &e);
 	take_result(s, m, c->kind, &e);
 }
 
-/* Makes room for one more card of a member, there and in the set. */
-static bool reserve(struct set *s, struct set_member *m)
-{
-	if (m->n == m->cap) {
-		if (!array_resize(&m->at, m->n + SPARE) ||
-			!array_resize(&m->flags, m->n + SPARE))
-			return false;
-		m->cap = m->n + SPARE;
-	}
-	if (s->base.n_cards == s->cap_cards) {
-		size_t cap = s->cap_cards + SPARE;
-		if (!array_resize(&s->base.cards, cap) || !array_resize(&s->places, cap))
-			return false;
-		s->cap_cards = cap;
-	}
-	return true;
-}
-
 /* Gives places to the cards that are new in a member. */
 static void place_cards(struct set *s, size_t member)
 {
 	struct set_member *m = &s->members[member];
-	while (m->n < m->source->n_cards) {
+	for (; m->n < m->source->n_cards; m->n++) {
 		const struct card_reading *r = &m->source->cards[m->n];
-		if (!reserve(s, m)) {
+		size_t n = s->base.n_cards;
+		if (!array_one_more(&m->flags, m->n) || !array_one_more(&s->base.cards, n) ||
+			!array_one_more(&s->places, n)) {
 			source_log_no_room();
 			return;
 		}
 		bool known = false;
-		for (size_t i = 0; i < s->base.n_cards && !known; i++)
+		for (size_t i = 0; i < n && !known; i++)
 			known = strcmp(s->base.cards[i].id.uuid, r->id.uuid) == 0;
-		m->at[m->n] = known ? NOWHERE : s->base.n_cards;
-		if (!known) {
-			s->places[s->base.n_cards] = (struct set_place){ member, m->n };
-			s->base.cards[s->base.n_cards++] = *r;
-		}
-		m->n++;
+		if (known)
+			continue;
+		s->places[n] = (struct set_place){ member, m->n };
+		s->base.cards[s->base.n_cards++] = *r;
 	}
 }
 
 static void join_cards(struct set *s)
 {
-	for (size_t i = 0; i < s->n_members; i++) {
-		struct set_member *m = &s->members[i];
-		if (!m->source)
-			continue;
-		if (!m->late)
+	for (size_t i = 0; i < s->n_members; i++)
+		if (s->members[i].source && !s->members[i].late)
 			place_cards(s, i);
-		for (size_t k = 0; k < m->n; k++) {
-			if (m->at[k] == NOWHERE)
-				continue;
-			struct card_reading *r = &s->base.cards[m->at[k]];
-			*r = m->source->cards[k];
-			if (m->down)
-				source_lose_card(
-					r, m->late ? CARD_CODE_STUCK : m->source->code);
-		}
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		const struct set_member *m = &s->members[s->places[i].member];
+		struct card_reading *r = &s->base.cards[i];
+		*r = m->source->cards[s->places[i].card];
+		if (m->down)
+			source_lose_card(r, m->late ? CARD_CODE_STUCK : m->source->code);
 	}
+}
+
+/* The place of a member's card in the set; n_cards: it is left out. */
+static size_t place_of(const struct set *s, size_t member, size_t card)
+{
+	size_t i = 0;
+	while (i < s->base.n_cards &&
+		(s->places[i].member != member || s->places[i].card != card))
+		i++;
+	return i;
 }
 
 /* Collects the XIDs of the set's cards that were reported since the drain before. */
@@ -243,12 +228,12 @@ static void join_xids(struct set *s)
 		const struct set_member *m = &s->members[i];
 		for (size_t k = 0; m->asked && !m->down && k < m->source->n_xids; k++) {
 			struct source_xid xid = m->source->xids[k];
-			if (xid.card >= m->n || m->at[xid.card] == NOWHERE)
+			xid.card = place_of(s, i, xid.card);
+			if (xid.card == s->base.n_cards)
 				continue;
 			if (!array_reserve(&s->xids, &s->cap_xids, s->base.n_xids + 1))
 				return;
 			s->base.xids = s->xids;
-			xid.card = m->at[xid.card];
 			s->xids[s->base.n_xids++] = xid;
 		}
 	}
@@ -419,7 +404,6 @@ static void set_close(struct source *base)
 	struct set *s = (struct set *)base;
 	for (size_t i = 0; i < s->n_members; i++) {
 		source_close(s->members[i].source);
-		free(s->members[i].at);
 		free(s->members[i].flags);
 	}
 	free(s->places);
