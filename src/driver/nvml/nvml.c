@@ -153,7 +153,6 @@ static int load(struct nvml_source *s, struct err *e)
 			err_number(e, not_loaded(s, e), code);
 		return e->code;
 	}
-	nvml_metric_find_calls(s);
 	nvml_enter(s, -1, "nvmlInit");
 	if (nvml_lib_start(&s->lib, s->root, e) != 0) {
 		bool no_driver = s->lib.code == NVML_NO_DRIVER && misses_module(s);

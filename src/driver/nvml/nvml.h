@@ -163,7 +163,6 @@ struct nvml_source {
 	bool gpm_mend; /* the next scan restarts the library, which may repair the broken calls
 			*/
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
-	struct nvml_metric_calls metric_calls;
 };
 
 /* nvml.c: notes for other processes that `call` is made next, to a physical card (its index) or

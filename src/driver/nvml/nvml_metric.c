@@ -30,18 +30,6 @@ enum { ROWS = sizeof(nvml_metric_rows) / sizeof(nvml_metric_rows[0]) };
 _Static_assert((int)ROWS <= (int)NVML_METRIC_ROWS, "room for every row");
 const size_t nvml_n_metric_rows = ROWS;
 
-void nvml_metric_find_calls(struct nvml_source *s)
-{
-	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
-		void *found = nvml_metric_rows[i].symbol
-				      ? nvml_lib_find(&s->lib, nvml_metric_rows[i].symbol)
-				      : NULL;
-		if (!found && nvml_metric_rows[i].older)
-			found = nvml_lib_find(&s->lib, nvml_metric_rows[i].older);
-		s->metric_calls.call[i] = found;
-	}
-}
-
 /* One answer of the driver: numbers or a text. */
 struct answer {
 	double numbers[12];
@@ -180,11 +168,15 @@ static int take_special(
 static int ask_call(struct nvml_source *s, size_t row, void *handle, struct answer *a)
 {
 	enum nvml_shape shape = nvml_metric_rows[row].shape;
-	void *call = s->metric_calls.call[row];
 	_Alignas(8) char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX] = { 0 };
 	struct nvml_form form;
 	int args[NVML_ARGS];
-	if (!call || !nvml_calls_at(nvml_n_forms + row, &form, args))
+	if (!nvml_calls_at(nvml_n_forms + row, &form, args))
+		return NVML_NO_FUNCTION;
+	void *call = nvml_lib_find(&s->lib, form.symbol);
+	if (!call && form.older)
+		call = nvml_lib_find(&s->lib, form.older);
+	if (!call)
 		return NVML_NO_FUNCTION;
 	if (shape == SHAPE_FIELD)
 		return ask_field(&form, call, handle, args, a);

@@ -1,5 +1,4 @@
-/* Metrics of live views from the real driver: a table of calls (nvml_metrics.def), looked up
- * when the library is loaded. */
+/* Metrics of live views from the real driver: a table of calls (nvml_metrics.def). */
 #pragma once
 
 #include <stdbool.h>
@@ -37,13 +36,6 @@ struct nvml_dead {
 	bool row[NVML_METRIC_ROWS];
 };
 
-/* The calls by row; NULL: the library does not have it. */
-struct nvml_metric_calls {
-	void *call[NVML_METRIC_ROWS];
-};
-
-/* Looks the calls up in a library that was loaded just now. */
-void nvml_metric_find_calls(struct nvml_source *s);
 /* source_ops.metrics */
 void nvml_metric_read(struct source *base, const struct metric_request *request, double *values,
 	metric_texts texts);
