@@ -45,10 +45,11 @@ struct helper {
 	struct helper_place *place; /* shared with the helper */
 	bool waiting;		    /* a request has no reply yet */
 	bool ended;		    /* it has ended by itself */
-	char *in;		    /* bytes received and not yet used */
+	char *in;		    /* bytes received; there is room for one more */
 	size_t n_in, cap_in;
-	struct str line;  /* a line of the log, or a reply that was not the last frame */
-	struct str reply; /* points into `in` or into `line` */
+	size_t used;	  /* of them: the frame that was used last */
+	char after;	  /* the byte after it, in whose place is a NUL */
+	struct str reply; /* points into `in` */
 };
 
 static int64_t monotonic_ms(void)
@@ -276,46 +277,35 @@ int helper_send(struct helper *h, const struct str *request, struct err *e)
 	return 0;
 }
 
-/* Takes a frame of `len` bytes after the head. A reply is usually the last frame received, and
- * then stays where it is until more is read. Returns the same as use_frame(). */
-static int take_frame(struct helper *h, const struct frame *head)
-{
-	size_t all = sizeof(*head) + head->len;
-	if (head->kind == FRAME_BYTES && h->n_in == all) {
-		h->in[all] = '\0';
-		h->reply = (struct str){ .data = h->in + sizeof(*head), .len = head->len };
-		h->n_in = 0;
-		return 1;
-	}
-	str_clear(&h->line);
-	str_add_bytes(&h->line, h->in + sizeof(*head), head->len);
-	h->n_in -= all;
-	memmove(h->in, h->in + all, h->n_in);
-	h->reply = h->line;
-	if (head->kind == FRAME_BYTES)
-		return h->line.failed ? -1 : 1;
-	log_at(head->level, "%s", str_text(&h->line));
-	return 0;
-}
-
 /* Uses the first frame received. 1: it was the reply; 0: no whole frame has come; -1: the bytes
  * are not a frame. `*need` is how many bytes the first frame has. */
 static int use_frame(struct helper *h, size_t *need)
 {
 	struct frame head;
-	int found = 0;
-	*need = sizeof(head);
-	while (found == 0 && h->n_in >= sizeof(head)) {
+	for (;;) {
+		if (h->used) {
+			h->in[h->used] = h->after;
+			h->n_in -= h->used;
+			memmove(h->in, h->in + h->used, h->n_in);
+			h->used = 0;
+		}
+		*need = sizeof(head);
+		if (h->n_in < sizeof(head))
+			return 0;
 		memcpy(&head, h->in, sizeof(head));
 		if (head.len > FRAME_MOST)
 			return -1;
 		*need = sizeof(head) + head.len;
 		if (h->n_in < *need)
 			return 0;
-		found = take_frame(h, &head);
-		*need = sizeof(head);
+		h->used = *need;
+		h->after = h->in[h->used];
+		h->in[h->used] = '\0';
+		h->reply = (struct str){ .data = h->in + sizeof(head), .len = head.len };
+		if (head.kind == FRAME_BYTES)
+			return 1;
+		log_at(head.level, "%s", h->reply.data);
 	}
-	return found;
 }
 
 /* Reads the bytes that have come, without waiting. 1: some; 0: none; -1: the helper has ended.
@@ -403,7 +393,6 @@ int helper_free(struct helper *h, int64_t wait_ms)
 	if (h->place)
 		munmap(h->place, sizeof(*h->place));
 	free(h->in);
-	str_finish(&h->line);
 	free(h);
 	return left;
 }
