@@ -2,7 +2,6 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,19 +53,26 @@ const char *arena_text(struct arena *a, const char *text)
 	return copy ? memcpy(copy, text, size) : NULL;
 }
 
-const char *arena_textf(struct arena *a, const char *format, ...)
+const char *arena_textv(struct arena *a, const char *format, va_list args)
 {
-	va_list args, again;
-	va_start(args, format);
+	va_list again;
 	va_copy(again, args);
-	int len = vsnprintf(NULL, 0, format, args);
+	int len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	char *text = len >= 0 ? arena_take(a, (size_t)len + 1) : NULL;
 	if (text)
-		vsnprintf(text, (size_t)len + 1, format, again);
-	va_end(again);
-	va_end(args);
+		vsnprintf(text, (size_t)len + 1, format, args);
 	a->failed |= !text;
 	return text ? text : "";
+}
+
+const char *arena_textf(struct arena *a, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	const char *text = arena_textv(a, format, args);
+	va_end(args);
+	return text;
 }
 
 void arena_finish(struct arena *a)

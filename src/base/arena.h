@@ -2,6 +2,7 @@
  * freed together. A zeroed struct is an empty arena. */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,6 +21,8 @@ const char *arena_text(struct arena *a, const char *text);
 /* The same for a text as printf() makes it; "": out of memory, and `failed` is set. */
 const char *arena_textf(struct arena *a, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+const char *arena_textv(struct arena *a, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* Frees all pieces; the arena is empty again. */
 void arena_finish(struct arena *a);

@@ -94,7 +94,7 @@ static int check_cards(const struct fleet_fill *fill, size_t n_known, struct err
 static int name_metrics(struct audit *a, const struct choice *c, struct err *e)
 {
 	struct audit_fleet *f = &a->fleet;
-	struct str samplers = { 0 }, all = { 0 };
+	const char *own, *samplers = "";
 	for (size_t i = 0; i < a->n_hosts; i++)
 		f->n_counted += strcmp(a->hosts[i].metrics, "gua") == 0;
 	for (size_t k = 0; k < c->n; k++) {
@@ -103,18 +103,14 @@ static int name_metrics(struct audit *a, const struct choice *c, struct err *e)
 		for (size_t i = 0; i < a->n_hosts; i++)
 			used |= strcmp(a->hosts[i].metrics, name) == 0;
 		if (used)
-			str_addf(&samplers, "%s%s", samplers.len ? " and " : "", name);
+			samplers = arena_textf(
+				&a->texts, "%s%s%s", samplers, *samplers ? " and " : "", name);
 	}
-	str_add(&all, c->nothing	      ? "gua or of another exporter"
-		      : f->n_counted || !c->n ? "gua"
-					      : "");
-	str_addf(&all, "%s%s", all.len && samplers.len ? " and " : "", str_text(&samplers));
-	f->metrics = arena_text(&a->texts, str_text(&all));
-	f->samplers = arena_text(&a->texts, str_text(&samplers));
-	bool failed = all.failed || samplers.failed || !f->metrics || !f->samplers;
-	str_finish(&samplers);
-	str_finish(&all);
-	return failed ? err_memory(e) : 0;
+	own = c->nothing ? "gua or of another exporter" : f->n_counted || !c->n ? "gua" : "";
+	f->metrics = arena_textf(
+		&a->texts, "%s%s%s", own, *own && *samplers ? " and " : "", samplers);
+	f->samplers = samplers;
+	return a->texts.failed ? err_memory(e) : 0;
 }
 
 /* Reads both kinds; the hosts that have gua's counters come first, so that no card of theirs

@@ -250,19 +250,6 @@ static void *work(void *context)
 	}
 }
 
-static int name_files(struct remotes *r, const char *directory, struct err *e)
-{
-	for (size_t i = 0; i < r->n; i++) {
-		struct str path = { 0 };
-		str_addf(&path, "%s/%s.store", directory, r->items[i].name);
-		r->items[i].path = path.failed ? NULL : arena_text(&r->texts, str_text(&path));
-		str_finish(&path);
-		if (!r->items[i].path)
-			return err_memory(e);
-	}
-	return 0;
-}
-
 /* Sets the reason without the file name, which is temporary and means nothing to a user. */
 static void judge_store(struct remote *host, const char *why)
 {
@@ -306,9 +293,11 @@ int remotes_fetch(struct remotes *r, const struct remotes_wish *w, struct err *e
 	struct fetching f = { .r = r, .wish = w, .lock = PTHREAD_MUTEX_INITIALIZER };
 	pthread_t threads[AT_A_TIME];
 	size_t n = 0;
-	int rc = name_files(r, w->directory, e);
-	if (rc)
-		return rc;
+	for (size_t i = 0; i < r->n; i++)
+		r->items[i].path =
+			arena_textf(&r->texts, "%s/%s.store", w->directory, r->items[i].name);
+	if (r->texts.failed)
+		return err_memory(e);
 	int64_t connect_s = w->timeout_ms / 1000 < CONNECT_S ? w->timeout_ms / 1000 : CONNECT_S;
 	snprintf(f.connect, sizeof(f.connect), "ConnectTimeout=%lld",
 		(long long)(connect_s > 0 ? connect_s : 1));

@@ -438,7 +438,7 @@ int roster_compare(
 	const struct roster *r, struct audit *a, const struct restriction *only, struct err *e)
 {
 	enum { NAMED = 5 };
-	struct str missing = { 0 };
+	const char *missing = "";
 	size_t *n = &a->fleet.n_missing;
 	bool some = only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n;
 	for (size_t i = 0; i < r->expected_names.n && !some; i++) {
@@ -447,21 +447,20 @@ int roster_compare(
 		for (size_t k = 0; k < a->n_hosts && !found; k++)
 			found = is_named(a->hosts[k].hostname, expected);
 		if (!found && (*n)++ < NAMED)
-			str_addf(&missing, "%s%s", *n > 1 ? ", " : "", expected);
+			missing = arena_textf(
+				&a->texts, "%s%s%s", missing, *n > 1 ? ", " : "", expected);
 	}
 	if (*n > NAMED)
-		str_addf(&missing, " and %zu more", *n - NAMED);
+		missing = arena_textf(&a->texts, "%s and %zu more", missing, *n - NAMED);
 	/* If only a number of hosts is expected, the missing ones have no names. */
 	if (!r->expected_names.n && !some && !only->lists[ONLY_HOST].n &&
 		r->expected > (int64_t)a->n_hosts) {
 		*n = (size_t)r->expected - a->n_hosts;
-		str_addf(&missing, "%zu host%s", *n, *n == 1 ? "" : "s");
+		missing = arena_textf(&a->texts, "%zu host%s", *n, *n == 1 ? "" : "s");
 	}
 	a->fleet.n_expected = r->expected;
-	a->fleet.missing = arena_text(&a->texts, str_text(&missing));
-	bool failed = missing.failed || !a->fleet.missing;
-	str_finish(&missing);
-	return failed ? err_memory(e) : 0;
+	a->fleet.missing = missing;
+	return a->texts.failed ? err_memory(e) : 0;
 }
 
 void roster_finish(struct roster *r)

@@ -219,15 +219,6 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 	return 0;
 }
 
-/* The user of a holder: the user's number, or the namespace as in leases of Kubernetes. */
-static const char *user_of(struct sampled *s, const char *user, const char *namespace)
-{
-	char text[LABEL_TEXT_CAP + 8];
-	snprintf(text, sizeof(text), "%s%s", isdigit((unsigned char)*user) ? "uid:" : "",
-		*user ? user : namespace);
-	return arena_text(&s->texts, text);
-}
-
 /* Whether the time of a holder counts. */
 static bool takes_holder(const struct sampled *s, const struct sampled_holder *h)
 {
@@ -241,19 +232,19 @@ static bool takes_holder(const struct sampled *s, const struct sampled_holder *h
 
 static int add_holder(struct sampled *s, const struct safe labels[5], struct err *e)
 {
-	char pod[2 * LABEL_TEXT_CAP], job[LABEL_TEXT_CAP + 8];
-	bool both = *labels[0].text && *labels[1].text;
-	snprintf(pod, sizeof(pod), "%s%s%s", *labels[1].text ? labels[0].text : "",
-		both ? "/" : "", labels[1].text);
-	snprintf(job, sizeof(job), "%s%s",
-		isdigit((unsigned char)*labels[3].text) ? "slurm:" : "", labels[3].text);
-	struct sampled_holder h = { .namespace = arena_text(&s->texts, labels[0].text),
-		.pod = arena_text(&s->texts, pod),
-		.container = arena_text(&s->texts, labels[2].text),
-		.job = arena_text(&s->texts, job),
-		.user = user_of(s, labels[4].text, labels[0].text) };
-	if (!h.namespace || !h.pod || !h.container || !h.job || !h.user ||
-		!array_one_more(&s->holders, s->n_holders))
+	const char *namespace = labels[0].text, *pod = labels[1].text, *job = labels[3].text,
+		   *user = labels[4].text;
+	struct arena *texts = &s->texts;
+	/* The user is the user's number, or the namespace as in leases of Kubernetes. */
+	struct sampled_holder h = { .namespace = arena_text(texts, namespace),
+		.pod = arena_textf(texts, "%s%s%s", *pod ? namespace : "",
+			*pod && *namespace ? "/" : "", pod),
+		.container = arena_text(texts, labels[2].text),
+		.job = arena_textf(
+			texts, "%s%s", isdigit((unsigned char)*job) ? "slurm:" : "", job),
+		.user = arena_textf(texts, "%s%s", isdigit((unsigned char)*user) ? "uid:" : "",
+			*user ? user : namespace) };
+	if (texts->failed || !array_one_more(&s->holders, s->n_holders))
 		return err_memory(e);
 	h.left_out = !takes_holder(s, &h);
 	s->holders[s->n_holders++] = h;

@@ -245,6 +245,7 @@ struct report {
 	struct table policy;		   /* what gua enforce did */
 	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;
+	struct arena texts; /* of sentences */
 	size_t n_sentences;
 	const struct audit_fleet *fleet; /* the audit's; NULL: it is not of metrics */
 	const struct asked_hosts *asked; /* of the request; may be NULL */

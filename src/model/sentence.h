@@ -43,5 +43,5 @@ struct sentence {
 	enum sentence_kind kind;
 	const char *label; /* its topic in one word, constant; "": the same as the sentence
 			      before; NULL: none */
-	char *text;
+	const char *text;
 };

@@ -16,20 +16,14 @@
 void report_say(
 	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
 {
-	if (!array_one_more(&r->sentences, r->n_sentences)) {
-		r->failed = true;
-		return;
-	}
-	char *text = NULL;
 	va_list args;
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	const char *text = arena_textv(&r->texts, format, args);
 	va_end(args);
-	if (!text)
-		r->failed = true;
-	else
+	if (!r->texts.failed && array_one_more(&r->sentences, r->n_sentences))
 		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
+	else
+		r->failed = true;
 }
 
 const struct sentence *report_next_sentence(
@@ -207,17 +201,16 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 			100 * r->shown_observed);
 		return;
 	}
-	struct str next = { 0 };
+	const char *next = "";
 	if (a->oldest_ms >= 0 && a->oldest_ms < a->since_ms)
-		str_addf(&next, " A longer window has more%s.",
-			q->command ? ": --since 1d" : "");
+		next = q->command ? " A longer window has more: --since 1d."
+				  : " A longer window has more.";
 	else if (recording)
-		str_addf(&next, " Ask again in %s.", duration_text(HOUR_MS - seen_ms).text);
+		next = arena_textf(
+			&r->texts, " Ask again in %s.", duration_text(HOUR_MS - seen_ms).text);
 	report_say(r, SENTENCE_VERDICT, "20% rule",
 		"No verdict yet: %s were observed, and a verdict needs an hour.%s",
-		duration_text(seen_ms).text, str_text(&next));
-	r->failed |= next.failed;
-	str_finish(&next);
+		duration_text(seen_ms).text, next);
 }
 
 void report_add_verdict(struct report *r, const struct audit *a, const struct report_request *q)
@@ -495,8 +488,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 
 void report_finish(struct report *r)
 {
-	for (size_t i = 0; i < r->n_sentences; i++)
-		free(r->sentences[i].text);
+	arena_finish(&r->texts);
 	free(r->sentences);
 	struct table *const tables[] = { &r->host_table, &r->cards, &r->identities, &r->events,
 		&r->longest, &r->leases, &r->orphans, &r->bill.lines, &r->bill.cards,

@@ -228,12 +228,7 @@ static void start_table(
 	struct table *t, const struct by *by, const struct audit *a, bool all_users)
 {
 	struct choice c = { .n = 0 };
-	char title[64] = "";
 	*t = (struct table){ 0 };
-	for (size_t i = 0; i < by->n; i++)
-		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
-			i ? ", " : "", identity_kinds[by->kinds[i]].name);
-	const char *copy = arena_text(&t->texts, title);
 	/* The columns that name the identity, for programs and for people. */
 	for (size_t i = 0; i < by->n; i++) {
 		bool process = by->kinds[i] == IDENTITY_PROCESS;
@@ -241,7 +236,10 @@ static void start_table(
 			process ? "command" : identity_kinds[by->kinds[i]].name;
 	}
 	struct column *label = append(&c, &label_column, 1);
-	label->title = copy ? copy : "";
+	label->title =
+		by->n < 2 ? identity_kinds[by->kinds[0]].name
+			  : arena_textf(&t->texts, "%s, %s", identity_kinds[by->kinds[0]].name,
+				    identity_kinds[by->kinds[1]].name);
 	for (size_t i = 0; i < by->n; i++)
 		if (identity_by_measure(by, i, false) == MEASURE_PROCESSES ||
 			by->kinds[i] == IDENTITY_MODEL)

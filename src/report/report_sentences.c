@@ -46,20 +46,16 @@ static void add_cost(struct report *r, const struct audit *a, const char *of)
 
 static void add_only(struct report *r, const struct restriction *only)
 {
-	struct str text = { 0 };
+	const char *text = "";
 	for (size_t i = 0; i < RESTRICTIONS; i++) {
 		struct restriction_word word = { 0 };
 		for (size_t n = 0; restriction_next(only, (enum restriction_kind)i, &word); n++)
-			if (n)
-				str_addf(&text, ", %s", word.safe);
-			else
-				str_addf(&text, "%s%s %s", text.len ? "; " : "",
-					restriction_names[i], word.safe);
+			text = n ? arena_textf(&r->texts, "%s, %s", text, word.safe)
+				 : arena_textf(&r->texts, "%s%s%s %s", text, *text ? "; " : "",
+					   restriction_names[i], word.safe);
 	}
-	if (text.len)
-		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", str_text(&text));
-	r->failed |= text.failed;
-	str_finish(&text);
+	if (*text)
+		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", text);
 }
 
 /* Says what the report is restricted to and, for users, how much time they held and used. */
@@ -149,14 +145,14 @@ static void add_measures(struct report *r, const struct audit *a)
 static void add_contexts(struct report *r, const struct audit *a)
 {
 	enum { NAMED = 3 };
-	struct str text = { 0 };
+	const char *text = "";
 	size_t n = 0;
 	for (size_t i = 0; i < a->n_identities; i++) {
 		const struct audit_sums *s = &a->identities[i].sums;
 		if (s->context_share_ms < LEAST_SHOWN_MS ||
 			2 * s->context_share_ms < s->idle_share_ms || n++ >= NAMED)
 			continue;
-		str_addf(&text, "%s%s %s", text.len ? ", " : "",
+		text = arena_textf(&r->texts, "%s%s%s %s", text, *text ? ", " : "",
 			process_shown_user(a->identities[i].identity),
 			report_hours(r, s->context_share_ms).text);
 	}
@@ -164,9 +160,7 @@ static void add_contexts(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"Idle with little more than a CUDA context: %s%s %s (share). "
 			"Ending that frees little memory.",
-			str_text(&text), n > NAMED ? ", ..." : "", report_unit(r));
-	r->failed |= text.failed;
-	str_finish(&text);
+			text, n > NAMED ? ", ..." : "", report_unit(r));
 }
 
 /* Explains the mark of a bare context, and a row that many short processes share, if they are
@@ -312,20 +306,18 @@ enum { LEASELESS_NAMED = 5 };
  * counts as truly-idle. */
 static void add_without_leases(struct report *r, const struct audit *a)
 {
-	struct str names = { 0 };
+	const char *names = "";
 	size_t n = 0;
 	for (size_t i = 0; i < a->n_hosts && a->has_leases; i++)
 		if (!a->hosts[i].has_leases && n++ < LEASELESS_NAMED)
-			str_addf(&names, "%s%s", n > 1 ? ", " : "", a->hosts[i].hostname);
+			names = arena_textf(&r->texts, "%s%s%s", names, n > 1 ? ", " : "",
+				a->hosts[i].hostname);
 	if (n)
 		report_say(r, SENTENCE_FLEET, NULL,
 			"No leases are known of %zu host%s (%s%s): what was reserved there "
 			"counts as "
 			"truly-idle.",
-			n, report_plural(n), str_text(&names),
-			n > LEASELESS_NAMED ? ", ..." : "");
-	r->failed |= names.failed;
-	str_finish(&names);
+			n, report_plural(n), names, n > LEASELESS_NAMED ? ", ..." : "");
 }
 
 static void add_fleet(struct report *r, const struct audit *a)
