@@ -125,18 +125,25 @@ int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e)
 		HOSTS_MAX, f->by);
 }
 
+const char *fleet_keep(struct batch *b, struct str *text)
+{
+	const char *kept = arena_text(&b->texts, str_text(text));
+	b->texts.failed |= text->failed;
+	str_finish(text);
+	return kept ? kept : "";
+}
+
 const char *fleet_quote(struct batch *b, const char *text)
 {
 	struct str out = { 0 };
+	str_add(&out, "\"");
 	for (const char *at = text; *at; at++) {
 		if (*at == '\\' || *at == '"')
 			str_add(&out, "\\");
 		str_add_bytes(&out, at, 1);
 	}
-	const char *quoted = arena_textf(&b->texts, "\"%s\"", str_text(&out));
-	b->texts.failed |= out.failed;
-	str_finish(&out);
-	return quoted;
+	str_add(&out, "\"");
+	return fleet_keep(b, &out);
 }
 
 /* Appends a text as a part of a regular expression within a string of PromQL. */
@@ -197,10 +204,8 @@ const char *fleet_match_hosts(struct batch *b, const char *const *keys, size_t n
 		room = fleet_match_more(&out, f->labels[f->n_labels - 1],
 			last && f->n_labels > 1 ? last + 1 : key);
 	}
-	const char *matcher = arena_textf(&b->texts, "%s\"", str_text(&out));
-	b->texts.failed |= out.failed;
-	str_finish(&out);
-	return matcher;
+	str_add(&out, "\"");
+	return fleet_keep(b, &out);
 }
 
 void fleet_query(struct batch *b, const char *query, double time_s, engine_answer_take *take,

@@ -68,6 +68,8 @@ struct batch {
 };
 /* The text "family{matchers,extra}". */
 const char *fleet_select(struct batch *b, const char *family, const char *extra);
+/* A text that is finished, and kept. */
+const char *fleet_keep(struct batch *b, struct str *text);
 /* A text as a string of PromQL. */
 const char *fleet_quote(struct batch *b, const char *text);
 /* A matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` < n on as fit into

@@ -81,29 +81,29 @@ struct wanted {
 	int64_t range_ms;
 };
 
-/* Appends them: the largest of copies. Of two ranks, the higher one counts; of replicas, the
+/* Their text: the largest of copies. Of two ranks, the higher one counts; of replicas, the
  * first one that has a value: the largest would be too large too often. */
-static void add_values(
-	struct batch *b, const struct sampled *s, struct str *out, struct wanted w)
+static const char *values_of(struct batch *b, const struct sampled *s, struct wanted w)
 {
-	const char * or = "";
-	str_add(out, "(");
+	const char * or = "(";
+	struct str out = { 0 };
 	for (const struct exporter_metric *m = s->x->metrics; m->names; m++)
 		for (size_t i = 0; m->role == w.role && (i == 0 || i < s->n_copies); i++) {
 			const char *match = arena_textf(&b->texts, "__name__=~\"%s\"%s%s%s",
 				m->names, *w.matchers ? "," : "", w.matchers,
 				s->n_copies ? s->copies[i] : "");
-			str_addf(out, "%smax by (%s) (%s(%s[%lldms])) * %.17g <= %g", or, s->by,
-				w.over, fleet_select(b, "", match), (long long)w.range_ms,
-				m->scale, exporter_most[w.role]);
+			str_addf(&out, "%smax by (%s) (%s(%s[%lldms])) * %.17g <= %g", or,
+				s->by, w.over, fleet_select(b, "", match),
+				(long long)w.range_ms, m->scale, exporter_most[w.role]);
 			or = " or ";
 		}
-	str_add(out, ")");
+	str_add(&out, ")");
+	return fleet_keep(b, &out);
 }
 
-/* Adds the labels for whose a card is, from the values of metrics. */
-static void add_numbers(
-	struct batch *b, const struct sampled *s, struct str *out, struct wanted w)
+/* Continues a query with the labels for whose a card is, from the values of metrics. */
+static const char *with_numbers(
+	struct batch *b, const struct sampled *s, const char *query, struct wanted w)
 {
 	static const struct {
 		enum exporter_role role;
@@ -113,13 +113,14 @@ static void add_numbers(
 	for (size_t i = 0; i < 2; i++) {
 		const char *label = s->x->labels[both[i].label][0];
 		w.role = both[i].role;
-		str_addf(out,
-			" * on (%s,%s,%s) group_left (%s) count_values without () (\"%s\", ",
-			s->x->labels[EXPORTER_CARD][0], s->x->labels[EXPORTER_INSTANCE][0],
-			s->f->by, label, label);
-		add_values(b, s, out, w);
-		str_add(out, ")");
+		query = arena_textf(&b->texts,
+			"%s * on (%s,%s,%s) group_left (%s) count_values without () (\"%s\", "
+			"%s)",
+			query, s->x->labels[EXPORTER_CARD][0],
+			s->x->labels[EXPORTER_INSTANCE][0], s->f->by, label, label,
+			values_of(b, s, w));
 	}
+	return query;
 }
 
 /* Writes the query that judges the samples of `length_ms` of a group. A sample counts until
@@ -128,32 +129,25 @@ static const char *write_query(struct batch *b, const struct group *g, int64_t l
 {
 	const struct sampled *s = g->s;
 	struct wanted w = { EXPORTER_USE, "last_over_time", g->matchers, g->step_ms * 3 / 2 };
-	struct str use = { 0 }, memory = { 0 }, numbers = { 0 };
-	add_values(b, s, &use, w);
+	const char *use = values_of(b, s, w);
 	w.role = EXPORTER_MEMORY;
-	add_values(b, s, &memory, w);
-	if (s->has_numbers)
-		add_numbers(b, s, &numbers, w);
-	const char *of_use = str_text(&use), *of_memory = str_text(&memory);
+	const char *memory = values_of(b, s, w), *query;
 	double least = s->rules.active_util_pct;
 	double most = (double)s->rules.held_mem_bytes + g->floor_bytes;
-	const char *judged =
-		is_odd(g->metric)
-			? arena_textf(&b->texts,
-				  "(((%s > bool %.17g) + %d) unless %s or "
-				  "((%s >= %.17g) * 0 + %lld) unless %s)",
-				  of_memory, most, MEMORY_WEIGHT, of_use, of_use, least,
-				  (long long)MEMORY_WEIGHT * USE_WEIGHT, of_memory)
-			: arena_textf(&b->texts,
-				  "(((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + %d))",
-				  of_use, least, USE_WEIGHT, of_memory, most, MEMORY_WEIGHT);
-	const char *query = arena_textf(&b->texts, "sum_over_time((%s%s)[%lldms:%lldms])",
-		judged, str_text(&numbers), (long long)length_ms, (long long)g->step_ms);
-	b->texts.failed |= use.failed || memory.failed || numbers.failed;
-	str_finish(&use);
-	str_finish(&memory);
-	str_finish(&numbers);
-	return query;
+	if (is_odd(g->metric))
+		query = arena_textf(&b->texts,
+			"(((%s > bool %.17g) + %d) unless %s or ((%s >= %.17g) * 0 + %lld) "
+			"unless %s)",
+			memory, most, MEMORY_WEIGHT, use, use, least,
+			(long long)MEMORY_WEIGHT * USE_WEIGHT, memory);
+	else
+		query = arena_textf(&b->texts,
+			"(((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + %d))", use,
+			least, USE_WEIGHT, memory, most, MEMORY_WEIGHT);
+	if (s->has_numbers)
+		query = with_numbers(b, s, query, w);
+	return arena_textf(&b->texts, "sum_over_time((%s)[%lldms:%lldms])", query,
+		(long long)length_ms, (long long)g->step_ms);
 }
 
 static int take_value(void *context, const struct sample *sample, struct err *e)
@@ -188,17 +182,13 @@ static void ask_span(struct batch *b, const char *query, struct span span, struc
 /* Asks for counters at full hours, or for means. */
 static void ask_values(struct batch *b, struct span span, struct group *g)
 {
-	struct str query = { 0 };
 	bool counts = g->metric->role == EXPORTER_ENERGY;
 	struct wanted w = { g->metric->role, counts ? "last_over_time" : "avg_over_time", "",
 		counts ? g->step_ms * 3 / 2 : span.length_ms };
 	if (counts && span.length_ms != HOUR_MS)
 		return;
-	add_values(b, g->s, &query, w);
 	span.first_ms -= counts ? HOUR_MS : 0;
-	ask_span(b, str_text(&query), span, g);
-	b->texts.failed |= query.failed;
-	str_finish(&query);
+	ask_span(b, values_of(b, g->s, w), span, g);
 }
 
 /* What a card did for a holder in an hour, or a part of one. */
