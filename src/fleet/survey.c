@@ -45,9 +45,7 @@ static struct survey_host *add_host(struct survey *s, const char *key, struct er
 	struct survey_host *host = &s->hosts[s->n_hosts];
 	*host = (struct survey_host){ .key = s->names.items[s->n_hosts].text,
 		.name = copy,
-		.before = { NAN, NAN },
-		.after = { NAN, NAN },
-		.first = NAN,
+		.at = { NAN, NAN, NAN, NAN, NAN },
 		.last = NAN,
 		.left_out = !restriction_takes_host(&s->q->only, name) &&
 			    !restriction_takes_host(&s->q->only, key) };
@@ -68,13 +66,6 @@ struct survey_host *survey_host(struct survey *s, const struct sample *sample, s
 	return index < s->n_hosts ? &s->hosts[index] : add_host(s, key, e);
 }
 
-double *survey_place(struct survey_host *h, int slot)
-{
-	double *const places[METER_SLOTS] = { &h->before[EDGE_START], &h->after[EDGE_START],
-		&h->before[EDGE_END], &h->after[EDGE_END], &h->first };
-	return places[slot];
-}
-
 /* Takes up to when the counters of a host were accounted. */
 static int take_time(void *context, const struct sample *sample, struct err *e)
 {
@@ -82,7 +73,7 @@ static int take_time(void *context, const struct sample *sample, struct err *e)
 	struct survey_host *host = survey_host(take->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
-	*survey_place(host, take->slot) = sample->value;
+	host->at[take->slot] = sample->value;
 	if (take->slot != METER_AFTER_END && !(host->last >= sample->value))
 		host->last = sample->value;
 	return 0;
@@ -172,7 +163,7 @@ static double first_sum(const struct meter_row *row)
 /* The counter of a new card at the start: 0, unless the card began before. */
 static double newborn_start(const struct survey *s, const struct meter_row *row, double first)
 {
-	double seen = s->hosts[row->host].first, born = seen - first_sum(row);
+	double seen = s->hosts[row->host].at[METER_FIRST], born = seen - first_sum(row);
 	const struct edge_times times = { s->edges[EDGE_START], born, seen };
 	return isnan(born) ? 0 : meter_value(0, first, &times);
 }
@@ -184,10 +175,10 @@ double survey_start(
 	const double *at = meter_of(row, state)->at;
 	bool known = !isnan(at[METER_BEFORE_START]);
 	bool found = !isnan(at[METER_AFTER_START]);
-	const struct edge_times times = { s->edges[EDGE_START], h->before[EDGE_START],
-		found ? h->after[EDGE_START] : h->first };
+	const struct edge_times times = { s->edges[EDGE_START], h->at[METER_BEFORE_START],
+		found ? h->at[METER_AFTER_START] : h->at[METER_FIRST] };
 	if (in_sum)
-		*in_sum = known || isnan(h->before[EDGE_START]);
+		*in_sum = known || isnan(h->at[METER_BEFORE_START]);
 	if (known)
 		return meter_value(at[METER_BEFORE_START],
 			found ? at[METER_AFTER_START] : at[METER_FIRST], &times);
@@ -201,8 +192,8 @@ double survey_end(const struct survey *s, const struct meter_row *row, int state
 {
 	const struct survey_host *h = &s->hosts[row->host];
 	const double *at = meter_of(row, state)->at;
-	const struct edge_times times = { s->edges[EDGE_END], h->before[EDGE_END],
-		h->after[EDGE_END] };
+	const struct edge_times times = { s->edges[EDGE_END], h->at[METER_BEFORE_END],
+		h->at[METER_AFTER_END] };
 	return meter_value(at[METER_BEFORE_END], at[METER_AFTER_END], &times);
 }
 

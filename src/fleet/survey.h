@@ -66,13 +66,11 @@ enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
 enum { NEWBORN_S = 150 };
 
 struct survey_host {
-	const char *key;  /* the values of its labels */
-	const char *name; /* the same without a port */
-	double before[EDGES],
-		after[EDGES]; /* up to when its counters were accounted; NAN: unknown */
-	double first;	      /* the same for METER_FIRST */
-	double last;	      /* the newest one seen */
-	bool left_out;	      /* the audit does not include it */
+	const char *key;	/* the values of its labels */
+	const char *name;	/* the same without a port */
+	double at[METER_SLOTS]; /* up to when its counters were accounted; NAN: unknown */
+	double last;		/* the newest one seen */
+	bool left_out;		/* the audit does not include it */
 	double reset_from,
 		reset_to; /* its store was lost between these moments; 0: it was not */
 	bool is_partial;  /* the audit includes only some of its cards */
@@ -162,8 +160,6 @@ struct survey_question {
 	const char *extra;
 };
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
-/* Where a host has its time for a slot of a meter. */
-double *survey_place(struct survey_host *h, int slot);
 /* The row in `to` and the state that a sample is of. NULL: with an error set, or without if it
  * is of none. */
 struct meter_row *survey_row(const struct survey_take *take, struct meters *to,

@@ -120,7 +120,7 @@ struct newcomer {
 static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 {
 	const struct survey_host *h = &s->hosts[row->host];
-	if (isnan(h->before[EDGE_START]) || h->left_out)
+	if (isnan(h->at[METER_BEFORE_START]) || h->left_out)
 		return false;
 	for (int state = 0; state < METER_STATES; state++)
 		if (isnan(meter_of(row, state)->at[METER_BEFORE_START]) &&
@@ -372,7 +372,7 @@ static int ask_lacking(
 {
 	c->n = 0;
 	for (size_t i = 0; i < s->n_hosts; i++)
-		if (is_seen(s, &s->hosts[i]) && isnan(*survey_place(&s->hosts[i], q.slot)))
+		if (is_seen(s, &s->hosts[i]) && isnan(s->hosts[i].at[q.slot]))
 			c->keys[c->n++] = s->hosts[i].key;
 	return ask_about(s, c, q, e);
 }
@@ -411,7 +411,8 @@ static int choose_new(struct survey *s, struct chosen *c, struct err *e)
 	c->n = 0;
 	for (size_t i = 0; i < s->n_hosts && good; i++) {
 		const struct survey_host *h = &s->hosts[i];
-		bool lacks = isnan(h->before[EDGE_START]) || isnan(h->after[EDGE_START]);
+		bool lacks =
+			isnan(h->at[METER_BEFORE_START]) || isnan(h->at[METER_AFTER_START]);
 		if (is_seen(s, h) && (lacks || marked[i] || (ask && users[i])))
 			c->keys[c->n++] = h->key;
 	}

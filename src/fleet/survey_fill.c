@@ -87,15 +87,15 @@ enum { SILENT_S = 300 };
 
 static bool is_alive(const struct survey *s, const struct survey_host *h)
 {
-	return h->after[EDGE_END] > 0 ||
-	       h->before[EDGE_END] > s->edges[EDGE_END] - SILENT_S - s->lag_s;
+	return h->at[METER_AFTER_END] > 0 ||
+	       h->at[METER_BEFORE_END] > s->edges[EDGE_END] - SILENT_S - s->lag_s;
 }
 
 /* The end of a host's window: where its counters end while it is recording. */
 static double end_of(const struct survey *s, const struct survey_host *h)
 {
-	bool pending = is_alive(s, h) && isnan(h->after[EDGE_END]);
-	double end = pending ? h->before[EDGE_END] : s->edges[EDGE_END];
+	bool pending = is_alive(s, h) && isnan(h->at[METER_AFTER_END]);
+	double end = pending ? h->at[METER_BEFORE_END] : s->edges[EDGE_END];
 	return end < s->edges[EDGE_END] ? end : s->edges[EDGE_END];
 }
 
@@ -105,8 +105,8 @@ static double start_of(const struct survey *s, const struct meter_row *row, int6
 	const struct survey_host *h = &s->hosts[row->host];
 	double from = s->edges[EDGE_START];
 	if (isnan(meter_of(row, CARD_ACTIVE)->at[METER_BEFORE_START]))
-		from = isnan(h->before[EDGE_START]) && !isnan(h->first)
-			       ? h->first
+		from = isnan(h->at[METER_BEFORE_START]) && !isnan(h->at[METER_FIRST])
+			       ? h->at[METER_FIRST]
 			       : end_of(s, h) - (double)observed_ms / 1000;
 	return from > s->edges[EDGE_START] ? from : s->edges[EDGE_START];
 }
@@ -150,7 +150,7 @@ static struct audit_host *add_host(struct survey *s, struct survey_host *h, stru
 	host->recording = is_alive(s, h);
 	host->last_tick_ms = llround(1000 * h->last);
 	host->until_ms = llround(1000 * end_of(s, h));
-	a->fleet.n_late += isnan(h->before[EDGE_START]) ? 1 : 0;
+	a->fleet.n_late += isnan(h->at[METER_BEFORE_START]) ? 1 : 0;
 	a->fleet.n_partial += h->is_partial;
 	return host;
 }

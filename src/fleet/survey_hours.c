@@ -89,7 +89,7 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 	for (int edge = 0; edge < EDGES; edge++) {
 		double n = 0;
 		for (size_t i = 0; i < s->n_hosts; i++)
-			n += !isnan(s->hosts[i].before[edge]);
+			n += !isnan(s->hosts[i].at[SLOT_BEFORE(edge)]);
 		*has &= counts[edge] == n;
 	}
 	return rc;
@@ -202,11 +202,11 @@ static void begin(const struct hours *h)
 		struct survey_host *host = &s->hosts[i];
 		memset(host->start_ms, 0, sizeof(host->start_ms));
 		memset(host->booked_ms, 0, sizeof(host->booked_ms));
-		bool known = !isnan(host->before[EDGE_START]);
+		bool known = !isnan(host->at[METER_BEFORE_START]);
 		for (int state = 0; state < METER_STATES; state++)
-			host->booked_to[state] = known || isnan(host->first)
+			host->booked_to[state] = known || isnan(host->at[METER_FIRST])
 							 ? s->edges[EDGE_START]
-							 : host->first;
+							 : host->at[METER_FIRST];
 	}
 	for (size_t i = 0; i < h->rows->n; i++) {
 		const struct meter_row *row = &h->rows->rows[i];
