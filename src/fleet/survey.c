@@ -215,6 +215,12 @@ int64_t survey_grown(const struct survey *s, const struct meter_row *row, int st
 	return ms > 0 ? ms : 0;
 }
 
+const char *survey_info(
+	const struct survey *s, const struct meter_row *row, enum survey_info which)
+{
+	return row->info[which] ? s->infos.items[row->info[which] - 1].text : "";
+}
+
 void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row)
 {
 	char *end;
@@ -222,8 +228,7 @@ void survey_card_id(struct card_id *id, const struct survey *s, const struct met
 	if (*end == ':')
 		id->mig_index = (int)strtol(end + 1, NULL, 10);
 	str_copy(id->uuid, sizeof(id->uuid), row->name);
-	if (row->info)
-		str_copy(id->name, sizeof(id->name), s->infos[row->info - 1].model);
+	str_copy(id->name, sizeof(id->name), survey_info(s, row, INFO_MODEL));
 }
 
 static bool takes_card(const struct survey *s, const struct meter_row *row)
@@ -341,11 +346,10 @@ int survey_run(struct survey *s, struct fleet_fill *fill, struct err *e)
 void survey_finish(struct survey *s)
 {
 	names_finish(&s->names);
-	names_finish(&s->info_names);
+	names_finish(&s->infos);
 	meter_finish(&s->cards);
 	meter_finish(&s->energy);
 	meter_finish(&s->users);
 	free(s->hosts);
-	free(s->infos);
 	arena_finish(&s->arena);
 }

@@ -21,6 +21,9 @@ enum meter_slot {
 #define SLOT_BEFORE(edge) ((edge) == EDGE_START ? METER_BEFORE_START : METER_BEFORE_END)
 #define SLOT_AFTER(edge) ((edge) == EDGE_START ? METER_AFTER_START : METER_AFTER_END)
 
+/* What texts say of a card. */
+enum survey_info { INFO_MODEL, INFO_DRIVER, INFO_SOURCE, SURVEY_INFOS };
+
 enum { METER_STATES = CARD_STATES }; /* by enum card_state, or enum holder_state */
 
 struct meter {
@@ -32,7 +35,7 @@ struct meter_row {
 	uint32_t host;
 	const char *name;		    /* UUID or identity */
 	char gpu[16];			    /* label of a card: "0", "0:1" */
-	uint32_t info;			    /* the survey's */
+	uint32_t info[SURVEY_INFOS];	    /* numbers of texts, from 1; 0: not known */
 	struct meter *states[METER_STATES]; /* NULL: no value; see meter_of() */
 };
 
@@ -84,11 +87,6 @@ struct survey_host {
 	double booked_to[METER_STATES];
 };
 
-/* What a card is. */
-struct survey_info {
-	char model[CARD_NAME_CAP], driver[VERSION_CAP], source[SOURCE_CAP];
-};
-
 struct survey {
 	struct fleet_fill *fill;
 	struct fleet *f; /* the fill's, like the next two */
@@ -106,9 +104,7 @@ struct survey {
 	size_t n_hosts;
 	struct meters cards, energy, users; /* the first two are freed when cards are added */
 	size_t n_cards;			    /* that were surveyed */
-	struct names info_names;	    /* texts of a card: numbered, because few differ */
-	struct survey_info *infos;
-	size_t n_infos;
+	struct names infos;		    /* texts of cards: numbered, because few differ */
 	size_t n_resets, n_assumed; /* number of lost stores; series of users whose start was
 				       assumed to be 0 */
 	struct arena arena;
@@ -164,6 +160,9 @@ void survey_ask(struct survey *s, struct batch *b, const struct survey_question 
  * is of none. */
 struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
 	const struct sample *sample, int *state, struct err *e);
+/* A text about a card; "": not known. */
+const char *survey_info(
+	const struct survey *s, const struct meter_row *row, enum survey_info which);
 /* Sets index, UUID and model of a card. */
 void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row);
 /* Takes the value of the only sample: the context is a double. */

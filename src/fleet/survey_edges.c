@@ -243,32 +243,22 @@ static int take_twins(void *context, const struct sample *sample, struct err *e)
 static int take_info(void *context, const struct sample *sample, struct err *e)
 {
 	struct survey *s = context;
-	static const char *const names[] = { "model", "driver_version", "source" };
-	char texts[3][128], all[400], uuid[UUID_CAP];
+	static const char *const labels[SURVEY_INFOS] = { "model", "driver_version", "source" };
+	char safe[128], uuid[UUID_CAP];
+	const char *text = engine_answer_label(sample->labels, "uuid");
 	struct survey_host *host = survey_host(s, sample, e);
 	if (!host)
 		return ERR_WORLD;
-	for (size_t i = 0; i < 3; i++) {
-		const char *text = engine_answer_label(sample->labels, names[i]);
-		str_escape(texts[i], sizeof(texts[i]), text, strlen(text));
-	}
-	const char *label = engine_answer_label(sample->labels, "uuid");
-	str_escape(uuid, sizeof(uuid), label, strlen(label));
-	snprintf(all, sizeof(all), "%s\t%s\t%s", texts[0], texts[1], texts[2]);
-	uint32_t number = names_find(&s->info_names, 0, all, e);
+	str_escape(uuid, sizeof(uuid), text, strlen(text));
 	struct meter_row *row = meter_find(&s->cards, (uint32_t)(host - s->hosts), uuid, e);
-	if (number == IDMAP_NONE || !row)
-		return ERR_WORLD;
-	if (number == s->n_infos) {
-		if (!array_one_more(&s->infos, s->n_infos))
-			return err_memory(e);
-		struct survey_info *info = &s->infos[s->n_infos++];
-		str_copy(info->model, sizeof(info->model), texts[0]);
-		str_copy(info->driver, sizeof(info->driver), texts[1]);
-		str_copy(info->source, sizeof(info->source), texts[2]);
+	for (size_t i = 0; i < SURVEY_INFOS && row; i++) {
+		text = engine_answer_label(sample->labels, labels[i]);
+		str_escape(safe, sizeof(safe), text, strlen(text));
+		row->info[i] = names_find(&s->infos, 0, safe, e) + 1;
+		if (!row->info[i]) /* IDMAP_NONE: out of memory */
+			return ERR_WORLD;
 	}
-	row->info = number + 1;
-	return 0;
+	return row ? 0 : ERR_WORLD;
 }
 
 static void ask_lag(struct survey *s, struct batch *b)

@@ -182,13 +182,11 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	if (!host)
 		return ERR_WORLD;
 	survey_card_id(&card.id, s, row);
-	if (row->info) {
-		const struct survey_info *info = &s->infos[row->info - 1];
-		str_copy(card.source, sizeof(card.source), info->source);
-		str_copy(host->driver, sizeof(host->driver), info->driver);
-		host->simulated |= *info->source && source_is_invented(info->source);
-		host->captured |= source_is_captured(info->source);
-	}
+	str_copy(card.source, sizeof(card.source), survey_info(s, row, INFO_SOURCE));
+	if (row->info[INFO_DRIVER])
+		str_copy(host->driver, sizeof(host->driver), survey_info(s, row, INFO_DRIVER));
+	host->simulated |= *card.source && source_is_invented(card.source);
+	host->captured |= source_is_captured(card.source);
 	for (int state = 0; state < CARD_STATES; state++) {
 		if (state != CARD_UNOBSERVED)
 			card.ms[state] = survey_grown(s, row, state);
