@@ -520,9 +520,7 @@ static void set_window(const struct gather *g, struct audit_card *card)
 		       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
 	if (pending || is_parent(g, card))
 		card->to_ms = clock_earlier(card->to_ms, card->last_seen_ms);
-	int64_t rest_ms = card->to_ms - card->from_ms;
-	for (int state = 0; state < CARD_STATES; state++)
-		rest_ms -= state == CARD_UNOBSERVED ? 0 : card->ms[state];
+	int64_t rest_ms = card->to_ms - card->from_ms - state_observed_ms(card->ms);
 	card->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);
 }
 

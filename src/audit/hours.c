@@ -86,9 +86,7 @@ void hours_settle(struct audit_days *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		struct audit_day *day = &d->items[i];
-		int64_t rest_ms = day->window_ms;
-		for (int state = 0; state < CARD_STATES; state++)
-			rest_ms -= state == CARD_UNOBSERVED ? 0 : day->ms[state];
+		int64_t rest_ms = day->window_ms - state_observed_ms(day->ms);
 		day->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);
 	}
 }

@@ -83,11 +83,9 @@ static void set_unobserved(struct fleet_fill *fill, struct audit_card *card)
 {
 	bool expected = fill->a->hosts[card->host].expected;
 	int64_t due_ms = expected ? fill->a->since_ms : card->first_seen_ms;
-	int64_t rest_ms = card->last_seen_ms - due_ms;
+	int64_t rest_ms = card->last_seen_ms - due_ms - state_observed_ms(card->ms);
 	card->from_ms = due_ms;
 	card->to_ms = card->last_seen_ms;
-	for (int state = 0; state < CARD_STATES; state++)
-		rest_ms -= state == CARD_UNOBSERVED ? 0 : card->ms[state];
 	card->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);
 	hours_add_window(&fill->a->days, due_ms, card->last_seen_ms);
 }

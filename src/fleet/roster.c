@@ -299,11 +299,10 @@ static int add_sampled(struct roster *r, const struct audit_host *from,
 	const struct audit_card *cards, struct seen *to, struct err *e)
 {
 	int64_t observed_ms = 0, window_ms = 0;
-	for (size_t i = 0; i < from->n_cards; i++)
-		for (int state = 0; state < CARD_STATES; state++) {
-			window_ms += cards[i].ms[state];
-			observed_ms += state == CARD_UNOBSERVED ? 0 : cards[i].ms[state];
-		}
+	for (size_t i = 0; i < from->n_cards; i++) {
+		observed_ms += state_observed_ms(cards[i].ms);
+		window_ms += state_observed_ms(cards[i].ms) + cards[i].ms[CARD_UNOBSERVED];
+	}
 	struct roster_host *host = find_host(r, from->hostname, e);
 	if (!host)
 		return ERR_WORLD;

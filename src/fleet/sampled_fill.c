@@ -25,9 +25,7 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 		.first_seen_ms = clock_later(from->first_ms, s->a->since_ms),
 		.last_seen_ms = end_of(s, from)
 	};
-	int64_t observed_ms = 0, until_ms = s->a->asked_until_ms;
-	for (int state = 0; state < CARD_STATES; state++)
-		observed_ms += from->ms[state];
+	int64_t observed_ms = state_observed_ms(from->ms), until_ms = s->a->asked_until_ms;
 	if (from->left_out || observed_ms == 0)
 		return 0;
 	sampled_card_id(&card.id, s, from);

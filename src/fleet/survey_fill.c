@@ -178,7 +178,6 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 		.unsure_ms = -1
 	};
 	struct audit_host *host = add_host(s, h, e);
-	int64_t observed_ms = 0;
 	if (!host)
 		return ERR_WORLD;
 	survey_card_id(&card.id, s, row);
@@ -187,14 +186,11 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 		str_copy(host->driver, sizeof(host->driver), survey_info(s, row, INFO_DRIVER));
 	host->simulated |= *card.source && source_is_invented(card.source);
 	host->captured |= source_is_captured(card.source);
-	for (int state = 0; state < CARD_STATES; state++) {
-		if (state != CARD_UNOBSERVED)
-			card.ms[state] = survey_grown(s, row, state);
-		observed_ms += card.ms[state];
-	}
+	for (int state = 0; state < CARD_STATES; state++)
+		card.ms[state] = state == CARD_UNOBSERVED ? 0 : survey_grown(s, row, state);
 	/* Only a host that knows of leases has the series. */
 	host->has_leases |= survey_growth(s, row, CARD_RESERVED) >= 0;
-	card.first_seen_ms = llround(1000 * start_of(s, row, observed_ms));
+	card.first_seen_ms = llround(1000 * start_of(s, row, state_observed_ms(card.ms)));
 	card.last_seen_ms = llround(1000 * end_of(s, h));
 	set_energy(s, row, &card);
 	return fleet_fill_card(s->fill, host, &card, e) ? 0 : ERR_WORLD;
@@ -208,10 +204,7 @@ static size_t count_twice(const struct survey *s, struct err *e)
 	for (size_t i = 0; i < s->a->n_cards; i++) {
 		const struct audit_card *card = &s->a->cards[i];
 		int64_t half_ms = (s->a->until_ms - s->a->since_ms) / 2;
-		int64_t observed_ms = -card->ms[CARD_UNOBSERVED];
-		for (int state = 0; state < CARD_STATES; state++)
-			observed_ms += card->ms[state];
-		if (observed_ms < half_ms + 1000)
+		if (state_observed_ms(card->ms) < half_ms + 1000)
 			continue;
 		names_find(&uuids, 0, card->id.uuid, e);
 		n += uuids.n == known;

@@ -55,3 +55,11 @@ bool state_has_util(enum card_state state)
 	return state == CARD_ACTIVE || state == CARD_IDLE_HELD || state == CARD_TRULY_IDLE ||
 	       state == CARD_RESERVED;
 }
+
+int64_t state_observed_ms(const int64_t ms[CARD_STATES])
+{
+	int64_t sum_ms = 0;
+	for (int state = 0; state < CARD_STATES; state++)
+		sum_ms += state == CARD_UNOBSERVED ? 0 : ms[state];
+	return sum_ms;
+}

@@ -57,6 +57,8 @@ enum { STATE_CODES_CAP = 8 };
 void state_codes(char dst[STATE_CODES_CAP], size_t look);
 /* Whether time in that state has a known utilisation. */
 bool state_has_util(enum card_state state);
+/* The sum of the times in all states but CARD_UNOBSERVED. */
+int64_t state_observed_ms(const int64_t ms[CARD_STATES]);
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 

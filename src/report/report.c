@@ -106,7 +106,7 @@ static int64_t longest_ms(const struct audit *a)
 {
 	int64_t most_ms = 0;
 	for (size_t i = 0; i < a->n_cards; i++) {
-		int64_t ms = report_observed_ms(a->cards[i].ms);
+		int64_t ms = state_observed_ms(a->cards[i].ms);
 		most_ms = ms > most_ms ? ms : most_ms;
 	}
 	return most_ms;
@@ -269,12 +269,6 @@ double report_share(int64_t part_ms, int64_t whole_ms)
 	return whole_ms > 0 ? (double)part_ms / (double)whole_ms : NAN;
 }
 
-int64_t report_observed_ms(const int64_t ms[CARD_STATES])
-{
-	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE] +
-	       ms[CARD_USE_UNKNOWN] + ms[CARD_RESERVED];
-}
-
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], size_t state)
 {
@@ -287,7 +281,7 @@ void report_shown_shares(
 	const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed)
 {
 	double parts[CARD_STATES], shares[SHARES_MAX];
-	const double window[] = { (double)report_observed_ms(ms), (double)ms[CARD_UNOBSERVED] };
+	const double window[] = { (double)state_observed_ms(ms), (double)ms[CARD_UNOBSERVED] };
 	for (int state = 0; state < CARD_STATES; state++)
 		parts[state] = state == CARD_UNOBSERVED ? 0 : (double)ms[state];
 	shares_round(parts, CARD_STATES, shares);
@@ -428,7 +422,7 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 		r->shown_held[state] = shown[state];
 	}
 	memcpy(r->ms, a->ms, sizeof(r->ms));
-	r->observed_ms = report_observed_ms(a->ms);
+	r->observed_ms = state_observed_ms(a->ms);
 	int64_t whole_ms = r->observed_ms + a->ms[CARD_UNOBSERVED];
 	for (int state = 0; state < CARD_STATES; state++)
 		r->share[state] = report_share(a->ms[state], r->observed_ms);
@@ -440,7 +434,7 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 				 ? (double)NAN
 				 : report_share(a->unsure_ms, r->observed_ms);
 	for (size_t i = 0; i < a->n_cards; i++)
-		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
+		r->observed_cards += state_observed_ms(a->cards[i].ms) > 0;
 	if (a->of_users && r->held_ms > 0)
 		ADD_STATES(r, holder_states, r->held.ms);
 	else if (!a->of_users && r->observed_ms > 0)

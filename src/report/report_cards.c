@@ -154,7 +154,7 @@ static const struct column card_columns[] = {
 
 static void set_numbers(struct card_row *row, const struct audit_card *card, bool has_leases)
 {
-	int64_t observed_ms = report_observed_ms(card->ms);
+	int64_t observed_ms = state_observed_ms(card->ms);
 	int64_t known_ms = observed_ms - card->ms[CARD_USE_UNKNOWN];
 	struct audit_cost cost = { 0 };
 	for (size_t state = 0; state < CARD_STATES; state++) {

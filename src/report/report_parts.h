@@ -10,7 +10,6 @@
 
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
 double report_share(int64_t part_ms, int64_t whole_ms);
-int64_t report_observed_ms(const int64_t ms[CARD_STATES]);
 /* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed the shares of the
  * window, rounded for people: each group adds up to 100.0 % as printed. */
 void report_shown_shares(

@@ -101,7 +101,7 @@ void report_time_add_trend(struct report *r, const struct audit *a)
 			p->ms[state] += day->ms[state];
 	}
 	for (struct report_period *p = t->periods; p < t->periods + n; p++) {
-		int64_t seen_ms = report_observed_ms(p->ms);
+		int64_t seen_ms = state_observed_ms(p->ms);
 		struct period_row row;
 		for (int state = 0; state < CARD_STATES; state++) {
 			p->share[state] = report_share(p->ms[state], seen_ms);
