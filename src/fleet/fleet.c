@@ -236,6 +236,13 @@ void fleet_query_hours(struct batch *b, const char *query, struct fleet_span spa
 	client_request_number(r, "step", 3600);
 }
 
+void fleet_free_texts(struct batch *b)
+{
+	bool failed = b->texts.failed;
+	arena_finish(&b->texts);
+	b->texts.failed = failed;
+}
+
 int fleet_run(struct batch *b, struct err *e)
 {
 	int rc = b->texts.failed ? err_memory(e)

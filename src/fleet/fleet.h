@@ -83,6 +83,8 @@ struct fleet_span {
 };
 void fleet_query_hours(struct batch *b, const char *query, struct fleet_span span,
 	engine_answer_take *take, void *context);
+/* Frees the texts of which the queries until now were made: for a batch of many. */
+void fleet_free_texts(struct batch *b);
 /* Sends all, and empties the batch. */
 int fleet_run(struct batch *b, struct err *e);
 void fleet_finish_batch(struct batch *b);

@@ -515,6 +515,7 @@ static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct
 		for (size_t i = 0; i < VALUES; i++)
 			if (a->values[i].metric)
 				ask_values(&b, span, &a->values[i]);
+		fleet_free_texts(&b);
 		*at_ms = span.last_ms;
 	} while (*at_ms < until_ms && *at_ms + each * HOUR_MS <= stop_ms);
 	return fleet_run(&b, e);

@@ -122,7 +122,7 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 static void ask_family(struct survey *s, struct batch *b, const struct survey_question *q,
 	const struct survey_family *family)
 {
-	struct survey_take *take = arena_take(&b->texts, sizeof(*take));
+	struct survey_take *take = arena_take(&s->arena, sizeof(*take));
 	enum edge edge = q->slot < METER_BEFORE_END ? EDGE_START : EDGE_END;
 	bool after = q->slot == METER_AFTER_START || q->slot == METER_AFTER_END;
 	bool last = !after && q->slot != METER_FIRST;
@@ -138,6 +138,7 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 	if (s->has_twins)
 		query = arena_textf(&b->texts, "%s by (%s%s) (%s)", last ? "max" : "min",
 			s->f->by, family ? family->by : "", query);
+	b->texts.failed |= !take;
 	if (take)
 		*take = (struct survey_take){ s, family, q->slot };
 	fleet_query(b, query, time_s, family ? take_meter : take_time, take);

@@ -347,6 +347,7 @@ static int ask_about(
 		survey_ask(s, &b, &q);
 		if (q.slot == METER_BEFORE_END) /* for hosts that went */
 			ask_info(s, &b, &q);
+		fleet_free_texts(&b);
 	}
 	return fleet_run(&b, e);
 }

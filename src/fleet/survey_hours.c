@@ -138,6 +138,7 @@ static void ask_chosen(struct hours *h, struct batch *b)
 		ask_part(h, b, false, str_text(&extra));
 		b->texts.failed |= extra.failed;
 		str_clear(&extra);
+		fleet_free_texts(b);
 	}
 	names_finish(&asked);
 	str_finish(&extra);
