@@ -12,7 +12,6 @@
 #include "proc/proc.h"
 #include "track/tracker_private.h"
 
-#define LEAST_INTERVAL_MS 10
 /* Helpers of a command, such as those of Python's multiprocessing, end just after it. */
 #define ENDING_US 100000
 /* Over less time than this, CPU use depends more on the kernel's ticks than on the process. */
@@ -261,19 +260,6 @@ static void begin(struct tracker *t)
 	schedule(t);
 }
 
-static int check_options(const struct tracker_options *o, struct err *e)
-{
-	if (o->pid <= 0)
-		return err_set(e, ERR_USAGE, "%d is not a process id", (int)o->pid);
-	if (o->interval_ms < LEAST_INTERVAL_MS)
-		return err_set(e, ERR_USAGE, "the sampling interval must be at least %d ms",
-			LEAST_INTERVAL_MS);
-	if (o->expected_cores < 0)
-		return err_set(
-			e, ERR_USAGE, "the number of expected cores must not be negative");
-	return 0;
-}
-
 static int open_parts(struct tracker *t, struct err *e)
 {
 	t->tree.owner = t->o.subreaper ? getpid() : 0;
@@ -308,9 +294,6 @@ static int open_parts(struct tracker *t, struct err *e)
 
 int tracker_open(struct tracker **out, const struct tracker_options *o, struct err *e)
 {
-	int rc = check_options(o, e);
-	if (rc)
-		return rc;
 	struct tracker *t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_memory(e);
@@ -327,7 +310,7 @@ int tracker_open(struct tracker **out, const struct tracker_options *o, struct e
 	t->max.system_pct = t->sample_system_pct = NAN;
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		t->max.pct[g] = NAN;
-	rc = open_parts(t, e);
+	int rc = open_parts(t, e);
 	if (rc) {
 		tracker_close(t);
 		return rc;

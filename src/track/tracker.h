@@ -19,6 +19,7 @@ struct tracker;
 /* The name of a process that samples for a tracker; trackers do not count such a process. */
 #define TRACK_HELPER_NAME "gua-helper"
 
+/* The owner checks them. */
 struct tracker_options {
 	pid_t pid;		      /* process to follow; must exist */
 	int64_t interval_ms;	      /* 10 ms and more */
