@@ -19,28 +19,38 @@
 #define DAY_MS INT64_C(86400000)
 enum { MAX_PROCESSES = 8192, MAX_INTERVAL_S = 86400, TS_CAP = 64 };
 
-/* The key that both sample tables are ordered and joined by. Raw text, as in the file. */
-struct key {
-	char ts[TS_CAP];
-	char uuid[UUID_CAP];
-	int64_t run; /* -1: NULL, which matches NULL */
-	bool valid;  /* false: cannot be a key (too long, empty, not a text) */
+/* The columns of the rows of both sample tables: first the key that joins them. */
+enum {
+	ROW_TS,
+	ROW_UUID,
+	ROW_RUN,  /* -1: NULL, which matches NULL */
+	ROW_KIND, /* 0: of gpu_sample, which comes before the processes with its key */
+	ROW_VALUES,
+	ROW_UTIL = ROW_VALUES,
+	ROW_INDEX,
+	ROW_INTERVAL,
+	ROW_PID = ROW_VALUES,
+	ROW_MEM,
+	ROW_USER,
+	ROW_NAME,
+	ROW_TYPE,
 };
 
 struct pyfile {
 	sqlite3 *db;
-	char *path;		 /* for messages */
-	sqlite3_stmt *cards;	 /* gpu_sample in order; NULL before the first sample */
-	sqlite3_stmt *processes; /* proc_sample in the same order */
-	sqlite3_stmt *device;	 /* gpu_device by uuid, or NULL */
-	struct key card_key, process_key; /* of the current rows of the two */
-	bool cards_end, processes_end;	  /* no row is left */
-	struct key last;		  /* of the last sample that was returned */
-	char time_text[TS_CAP];		  /* the last text that was a time ... */
-	int64_t time_ms;		  /* ... and what it meant */
-	struct pyfile_process *list;	  /* of the last sample that was returned */
+	char *path;	      /* for messages */
+	sqlite3_stmt *rows;   /* both tables, by key; NULL before the first sample */
+	sqlite3_stmt *device; /* gpu_device by uuid, or NULL */
+	bool end;	      /* no row is left */
+	struct {
+		char ts[TS_CAP], uuid[UUID_CAP]; /* raw text, as in the file */
+		int64_t run;
+	} key;			     /* of the last row of a card */
+	char time_text[TS_CAP];	     /* the last text that was a time ... */
+	int64_t time_ms;	     /* ... and what it meant */
+	struct pyfile_process *list; /* of the last sample that was returned */
 	size_t n_list, cap_list;
-	struct pyfile_rows rows;
+	struct pyfile_rows counts;
 	int64_t latest_ms;	       /* a later sample is not plausible */
 	struct foreign_stop stop, ask; /* what SQLite asks, and what that asks */
 	bool stopped;		       /* ... and the answer was yes */
@@ -117,7 +127,7 @@ static int fail(const struct pyfile *f, struct err *e)
 		"cannot read %s: %s", f->path, sql_why(f->db));
 }
 
-static bool has_table(struct pyfile *f, const char *table, const char *column)
+static bool has_column(struct pyfile *f, const char *table, const char *column)
 {
 	return sqlite3_table_column_metadata(
 		       f->db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
@@ -126,7 +136,7 @@ static bool has_table(struct pyfile *f, const char *table, const char *column)
 /* Adds ", TABLE.COLUMN", or ", NULL" where the layout has none. */
 static void add_column(struct pyfile *f, struct str *sql, const char *table, const char *column)
 {
-	if (has_table(f, table, column))
+	if (has_column(f, table, column))
 		str_addf(sql, ", %s.%s", table, column);
 	else
 		str_add(sql, ", NULL");
@@ -142,10 +152,10 @@ static int prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, 
 }
 
 /* Runs a query, and reads its first row if there is one; the caller finalizes *row. */
-static int one_row(struct pyfile *f, sqlite3_stmt **row, const char *sql, struct err *e)
+static int one_row(struct pyfile *f, sqlite3_stmt **row, struct str *sql, struct err *e)
 {
-	if (sqlite3_prepare_v2(f->db, sql, -1, row, NULL) != SQLITE_OK)
-		return fail(f, e);
+	if (prepare(f, row, sql, e) != 0)
+		return e->code;
 	int rc = sqlite3_step(*row);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
 }
@@ -170,11 +180,11 @@ static int check_layout(struct pyfile *f, struct err *e)
 		return fail(f, e);
 	if (foreign_check_tables(f->db, tables, f->path, e) != 0)
 		return e->code;
-	if (has_table(f, "usage_1h", "gpu"))
+	if (has_column(f, "usage_1h", "gpu"))
 		return err_set(e, ERR_WORLD, "%s is a store of gua already: use it with --db",
 			f->path);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!has_table(f, needed[i][0], needed[i][1]))
+		if (!has_column(f, needed[i][0], needed[i][1]))
 			return err_set(e, ERR_WORLD,
 				"%s is not a database of the Python gpu-usage-audit: it has no "
 				"%s.%s",
@@ -202,6 +212,7 @@ static int open_database(struct pyfile *f, struct err *e)
 		.read_once = true,
 		.stop = &f->stop };
 	sqlite3_stmt *row = NULL;
+	struct str check = { 0 };
 	if (foreign_open(&f->db, &file, e) != 0)
 		return e->code;
 	if (sqlite3_create_function(f->db, "pytime", 1,
@@ -210,7 +221,8 @@ static int open_database(struct pyfile *f, struct err *e)
 		return fail(f, e);
 	if (check_layout(f, e) != 0)
 		return e->code;
-	int rc = one_row(f, &row, "PRAGMA quick_check(1)", e);
+	str_add(&check, "PRAGMA quick_check(1)");
+	int rc = one_row(f, &row, &check, e);
 	if (rc == 0 && strcmp(sql_raw(row, 0), "ok") != 0)
 		rc = err_set(e, ERR_WORLD,
 			"cannot read %s: it is damaged. Nothing was imported; `sqlite3 FILE "
@@ -244,8 +256,7 @@ void pyfile_close(struct pyfile *f)
 {
 	if (!f)
 		return;
-	sqlite3_finalize(f->cards);
-	sqlite3_finalize(f->processes);
+	sqlite3_finalize(f->rows);
 	sqlite3_finalize(f->device);
 	sqlite3_close(f->db);
 	free(f->list);
@@ -294,26 +305,19 @@ static int64_t read_interval_ms(sqlite3_stmt *row, int column)
 	return seconds >= 0.001 ? llround(seconds * 1000) : -1;
 }
 
-static int64_t column_ms(sqlite3_stmt *row, int column)
-{
-	bool known = sqlite3_column_type(row, column) == SQLITE_INTEGER;
-	return known ? sqlite3_column_int64(row, column) : -1;
-}
-
 static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 {
 	struct str sql = { 0 };
 	sqlite3_stmt *row = NULL;
 	str_copy(facts->hostname, sizeof(facts->hostname), "unknown");
-	if (!has_table(f, "host", "hostname"))
+	if (!has_column(f, "host", "hostname"))
 		return 0;
 	str_add(&sql, "SELECT hostname");
 	add_column(f, &sql, "host", "env_kind");
 	add_column(f, &sql, "host", "driver_version");
 	add_column(f, &sql, "host", "last_seen");
 	str_add(&sql, " FROM host ORDER BY 4 DESC LIMIT 1");
-	int rc = sql.failed ? err_memory(e) : one_row(f, &row, str_text(&sql), e);
-	str_finish(&sql);
+	int rc = one_row(f, &row, &sql, e);
 	if (rc == 0 && sqlite3_data_count(row)) {
 		read_text(row, 0, facts->hostname, sizeof(facts->hostname), "unknown");
 		read_text(row, 1, facts->environment, sizeof(facts->environment), "");
@@ -326,29 +330,23 @@ static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e
 int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 {
 	sqlite3_stmt *row = NULL;
+	struct str sql = { 0 };
 	*facts = (struct pyfile_facts){ .first_ms = -1, .last_ms = -1, .interval_ms = -1 };
 	if (read_host(f, facts, e) != 0)
 		return e->code;
-	if (one_row(f, &row, "SELECT min(pytime(ts)), max(pytime(ts)) FROM gpu_sample", e) ==
-		0) {
-		facts->first_ms = column_ms(row, 0);
-		facts->last_ms = column_ms(row, 1);
+	str_addf(&sql,
+		"SELECT min(pytime(ts)), max(pytime(ts)), count(*), "
+		"(SELECT count(*) FROM proc_sample), %s FROM gpu_sample",
+		has_column(f, "daemon_run", "interval_seconds")
+			? "(SELECT interval_seconds FROM daemon_run ORDER BY id DESC)"
+			: "NULL");
+	if (one_row(f, &row, &sql, e) == 0) {
+		facts->first_ms = sql_int(row, 0, -1);
+		facts->last_ms = sql_int(row, 1, -1);
+		facts->samples = sqlite3_column_int64(row, 2);
+		facts->rows = facts->samples + sqlite3_column_int64(row, 3);
+		facts->interval_ms = read_interval_ms(row, 4);
 	}
-	sqlite3_finalize(row);
-	row = NULL;
-	if (!e->code && one_row(f, &row,
-				"SELECT (SELECT count(*) FROM gpu_sample), "
-				"(SELECT count(*) FROM proc_sample)",
-				e) == 0) {
-		facts->samples = sqlite3_column_int64(row, 0);
-		facts->rows = facts->samples + sqlite3_column_int64(row, 1);
-	}
-	sqlite3_finalize(row);
-	row = NULL;
-	if (!e->code && has_table(f, "daemon_run", "interval_seconds") &&
-		one_row(f, &row, "SELECT interval_seconds FROM daemon_run ORDER BY id DESC",
-			e) == 0)
-		facts->interval_ms = read_interval_ms(row, 0);
 	sqlite3_finalize(row);
 	return e->code;
 }
@@ -356,7 +354,7 @@ int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 {
 	struct str sql = { 0 };
-	if (!f->device && has_table(f, "gpu_device", "gpu_uuid")) {
+	if (!f->device && has_column(f, "gpu_device", "gpu_uuid")) {
 		str_add(&sql, "SELECT 1");
 		add_column(f, &sql, "gpu_device", "name");
 		add_column(f, &sql, "gpu_device", "memory_total_mb");
@@ -377,133 +375,114 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 
 const struct pyfile_rows *pyfile_rows(const struct pyfile *f)
 {
-	return &f->rows;
+	return &f->counts;
 }
 
-static void add_key(struct pyfile *f, struct str *sql, const char *table)
+/* Begins a query of a sample table, with its key and kind. */
+static void add_key(struct pyfile *f, struct str *sql, const char *table, int kind)
 {
 	str_addf(sql, "SELECT CAST(%s.ts AS TEXT), CAST(%s.gpu_uuid AS TEXT)", table, table);
-	if (has_table(f, table, "run_id"))
+	if (has_column(f, table, "run_id"))
 		str_addf(sql, ", coalesce(CAST(%s.run_id AS INTEGER), -1)", table);
 	else
 		str_add(sql, ", -1");
+	str_addf(sql, ", %d", kind);
 }
 
-static bool key_text(sqlite3_stmt *row, int column, char *dst, size_t cap)
+/* Reads the next row. */
+static int step(struct pyfile *f, struct err *e)
 {
-	const char *text = sql_raw(row, column);
-	str_copy(dst, cap, text);
-	return *text && strlen(text) < cap &&
-	       strlen(text) == (size_t)sqlite3_column_bytes(row, column);
+	int rc = sqlite3_step(f->rows);
+	f->end = rc == SQLITE_DONE;
+	f->counts.done += rc == SQLITE_ROW;
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
 }
 
-static int step(struct pyfile *f, sqlite3_stmt *row, struct key *key, bool *end, struct err *e)
-{
-	int rc = sqlite3_step(row);
-	*end = rc == SQLITE_DONE;
-	if (rc == SQLITE_DONE)
-		return 0;
-	if (rc != SQLITE_ROW)
-		return fail(f, e);
-	key->valid = key_text(row, 0, key->ts, sizeof(key->ts));
-	key->valid = key_text(row, 1, key->uuid, sizeof(key->uuid)) && key->valid;
-	key->run = sqlite3_column_int64(row, 2);
-	f->rows.done++;
-	return 0;
-}
-
-static int step_cards(struct pyfile *f, struct err *e)
-{
-	return step(f, f->cards, &f->card_key, &f->cards_end, e);
-}
-
-static int step_processes(struct pyfile *f, struct err *e)
-{
-	return step(f, f->processes, &f->process_key, &f->processes_end, e);
-}
-
-/* Opens both sample tables in the order of their keys, and reads the first row of each. */
+/* Opens both sample tables in the order of their keys, and reads the first row. */
 static int begin(struct pyfile *f, struct err *e)
 {
 	static const char *const columns[] = { "pid", "mem_used_mb", "loginuid_user",
 		"process_name", "process_type" };
-	struct str cards = { 0 }, processes = { 0 };
-	bool runs = has_table(f, "gpu_sample", "run_id") && has_table(f, "daemon_run", "id") &&
-		    has_table(f, "daemon_run", "interval_seconds");
-	add_key(f, &cards, "gpu_sample");
-	add_column(f, &cards, "gpu_sample", "util_pct");
-	add_column(f, &cards, "gpu_sample", "gpu_index");
-	str_add(&cards,
-		runs ? ", daemon_run.interval_seconds FROM gpu_sample LEFT JOIN daemon_run "
-		       "ON daemon_run.id = gpu_sample.run_id"
-		     : ", NULL FROM gpu_sample");
-	str_add(&cards, " ORDER BY 1, 2, 3");
-	add_key(f, &processes, "proc_sample");
+	struct str sql = { 0 };
+	bool runs = has_column(f, "gpu_sample", "run_id") &&
+		    has_column(f, "daemon_run", "id") &&
+		    has_column(f, "daemon_run", "interval_seconds");
+	add_key(f, &sql, "gpu_sample", 0);
+	add_column(f, &sql, "gpu_sample", "util_pct");
+	add_column(f, &sql, "gpu_sample", "gpu_index");
+	str_add(&sql, runs ? ", daemon_run.interval_seconds, NULL, NULL FROM gpu_sample "
+			     "LEFT JOIN daemon_run ON daemon_run.id = gpu_sample.run_id"
+			   : ", NULL, NULL, NULL FROM gpu_sample");
+	str_add(&sql, " UNION ALL ");
+	add_key(f, &sql, "proc_sample", 1);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		add_column(f, &processes, "proc_sample", columns[i]);
-	str_add(&processes, " FROM proc_sample ORDER BY 1, 2, 3");
-	int rc = prepare(f, &f->cards, &cards, e);
-	int other = prepare(f, &f->processes, &processes, rc ? NULL : e);
-	if (rc || other)
-		return rc ? rc : other;
-	return step_cards(f, e) != 0 ? e->code : step_processes(f, e);
+		add_column(f, &sql, "proc_sample", columns[i]);
+	str_add(&sql, " FROM proc_sample ORDER BY 1, 2, 3, 4");
+	return prepare(f, &f->rows, &sql, e) != 0 ? e->code : step(f, e);
 }
 
-static int key_compare(const struct key *a, const struct key *b)
+/* Copies a text of the key; false: it cannot be one (empty, too long, with a NUL). */
+static bool key_text(sqlite3_stmt *row, int column, char *dst, size_t cap)
 {
-	int order = strcmp(a->ts, b->ts);
-	if (order == 0)
-		order = strcmp(a->uuid, b->uuid);
-	return order ? order : array_compare(a->run, b->run);
+	const char *text = sql_raw(row, column);
+	return str_copy(dst, cap, text) && *text &&
+	       strlen(text) == (size_t)sqlite3_column_bytes(row, column);
 }
 
-enum card_row { CARD_GOOD, CARD_BAD, CARD_MISDATED };
-
-/* Fills what the card's row says. */
-static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
+/* Whether the row has the key of the last card. */
+static bool has_key(const struct pyfile *f)
 {
-	const struct key *key = &f->card_key;
+	return strcmp(sql_raw(f->rows, ROW_TS), f->key.ts) == 0 &&
+	       strcmp(sql_raw(f->rows, ROW_UUID), f->key.uuid) == 0 &&
+	       sqlite3_column_int64(f->rows, ROW_RUN) == f->key.run;
+}
+
+/* Fills what the card's row says. False: it is left out, and counted. */
+static bool read_card(struct pyfile *f, struct pyfile_sample *sample)
+{
 	*sample = (struct pyfile_sample){ .index = -1 };
-	sample->util_pct = read_number(f->cards, 3, 100);
-	double index = read_number(f->cards, 4, 4096);
+	sample->util_pct = read_number(f->rows, ROW_UTIL, 100);
+	double index = read_number(f->rows, ROW_INDEX, 4096);
 	if (index >= 0)
 		sample->index = (int)index;
-	sample->interval_ms = read_interval_ms(f->cards, 5);
-	if (!key->valid || sample->util_pct < 0)
-		return CARD_BAD;
-	if (strcmp(key->ts, f->time_text) != 0) {
-		if (!pyfile_parse_time(key->ts, &f->time_ms))
-			return CARD_BAD;
-		str_copy(f->time_text, sizeof(f->time_text), key->ts);
+	sample->interval_ms = read_interval_ms(f->rows, ROW_INTERVAL);
+	bool named = key_text(f->rows, ROW_TS, f->key.ts, sizeof(f->key.ts));
+	named &= key_text(f->rows, ROW_UUID, f->key.uuid, sizeof(f->key.uuid));
+	f->key.run = sqlite3_column_int64(f->rows, ROW_RUN);
+	bool known = named && strcmp(f->key.ts, f->time_text) == 0;
+	if (!named || sample->util_pct < 0 ||
+		(!known && !pyfile_parse_time(f->key.ts, &f->time_ms))) {
+		f->counts.bad++;
+		return false;
 	}
+	str_copy(f->time_text, sizeof(f->time_text), f->key.ts);
 	sample->at_ms = f->time_ms;
-	if (!is_plausible(f, sample->at_ms))
-		return CARD_MISDATED;
-	str_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
-	/* A second reading of one tick is ignored. */
-	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
+	f->counts.misdated += !is_plausible(f, sample->at_ms);
+	str_escape(sample->uuid, sizeof(sample->uuid), f->key.uuid, strlen(f->key.uuid));
+	return is_plausible(f, sample->at_ms);
 }
 
 /* Adds the process of the current row; one that is malformed is counted. */
 static int add_process(struct pyfile *f, struct err *e)
 {
-	sqlite3_stmt *row = f->processes;
-	const char *type = sql_raw(row, 7);
+	sqlite3_stmt *row = f->rows;
+	const char *type = sql_raw(row, ROW_TYPE);
 	if (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0)
 		return 0;
 	if (!array_reserve(&f->list, &f->cap_list, f->n_list + 1))
 		return err_memory(e);
-	bool unknown = sqlite3_column_type(row, 4) == SQLITE_NULL;
-	double pid = read_number(row, 3, UINT32_MAX), mem = read_number(row, 4, MAX_MEM_MB);
+	bool unknown = sqlite3_column_type(row, ROW_MEM) == SQLITE_NULL;
+	double pid = read_number(row, ROW_PID, UINT32_MAX);
+	double mem = read_number(row, ROW_MEM, MAX_MEM_MB);
 	if (f->n_list >= MAX_PROCESSES || pid < 0 || (mem < 0 && !unknown)) {
-		f->rows.bad++;
+		f->counts.bad++;
 		return 0;
 	}
 	struct pyfile_process *p = &f->list[f->n_list++];
 	p->pid = (uint32_t)pid;
 	p->mem_bytes = unknown ? UNKNOWN_BYTES : llround(mem * 1e6);
-	read_text(row, 5, p->user, sizeof(p->user), "unknown");
-	read_text(row, 6, p->command, sizeof(p->command), "");
+	read_text(row, ROW_USER, p->user, sizeof(p->user), "unknown");
+	read_text(row, ROW_NAME, p->command, sizeof(p->command), "");
 	return 0;
 }
 
@@ -516,23 +495,9 @@ static int process_order(const void *a, const void *b)
 	return order ? order : strcmp(x->command, y->command);
 }
 
-/* Reads the process rows up to and including those of `key` (NULL: to the end); earlier rows
- * have no card sample. */
-static int collect_processes(struct pyfile *f, const struct key *key, struct err *e)
+/* Sorts the processes by user, and adds up the rows of each process. */
+static void add_up(struct pyfile *f)
 {
-	f->n_list = 0;
-	while (!f->processes_end) {
-		int order = key ? key_compare(&f->process_key, key) : -1;
-		if (order > 0)
-			break;
-		if (order < 0)
-			f->rows.bad++;
-		else if (add_process(f, e) != 0)
-			return e->code;
-		if (step_processes(f, e) != 0)
-			return e->code;
-	}
-	/* Sorts the processes by user and adds up the rows of each process. */
 	size_t n = 0;
 	if (f->n_list > 1)
 		qsort(f->list, f->n_list, sizeof(f->list[0]), process_order);
@@ -546,26 +511,31 @@ static int collect_processes(struct pyfile *f, const struct key *key, struct err
 			p->mem_bytes += q->mem_bytes;
 	}
 	f->n_list = n;
-	return 0;
 }
 
 int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e)
 {
-	if (!f->cards && begin(f, e) != 0)
+	bool found = false;
+	if (!f->rows && begin(f, e) != 0)
 		return e->code;
-	enum card_row row;
-	while (!f->cards_end && (row = read_card(f, sample)) != CARD_GOOD) {
-		f->rows.misdated += row == CARD_MISDATED;
-		f->rows.bad += row == CARD_BAD;
-		if (step_cards(f, e) != 0)
+	f->n_list = 0;
+	while (!f->end) {
+		bool is_card = sqlite3_column_int(f->rows, ROW_KIND) == 0;
+		bool same = found && has_key(f);
+		if (found && is_card && !same)
+			break;
+		/* A second reading of one tick is ignored, and a process without its card. */
+		if (is_card && !same)
+			found = read_card(f, sample);
+		else if (is_card || !same)
+			f->counts.bad++;
+		else if (add_process(f, e) != 0)
+			return e->code;
+		if (step(f, e) != 0)
 			return e->code;
 	}
-	if (f->cards_end)
-		return collect_processes(f, NULL, e);
-	f->last = f->card_key;
-	if (collect_processes(f, &f->last, e) != 0 || step_cards(f, e) != 0)
-		return e->code;
+	add_up(f);
 	sample->processes = f->list;
 	sample->n_processes = f->n_list;
-	return 1;
+	return found;
 }
