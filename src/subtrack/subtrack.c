@@ -300,13 +300,8 @@ struct block_calls {
 	size_t n, cap;
 };
 
-/* Running statistics by Welford's method, which does not lose small differences. */
-struct running_stats {
-	int64_t n;
-	double min, max, mean, squares, total;
-};
-
-static void take(struct running_stats *r, double x)
+/* Adds a number to the set, if it is known. */
+static void take(struct subtrack_stats *r, double x)
 {
 	if (isnan(x))
 		return;
@@ -317,14 +312,6 @@ static void take(struct running_stats *r, double x)
 	r->mean += before / (double)r->n;
 	r->squares += before * (x - r->mean);
 	r->total += x;
-}
-
-static struct subtrack_stats stats_of(const struct running_stats *r)
-{
-	if (!r->n)
-		return (struct subtrack_stats){ NAN, NAN, NAN, NAN, NAN };
-	return (struct subtrack_stats){ r->min, r->max, r->mean,
-		sqrt(r->squares / (double)r->n), r->total };
 }
 
 static int by_block_and_process(const void *a, const void *b)
@@ -404,7 +391,6 @@ static int by_start(const void *a, const void *b)
 static void join(
 	struct subtrack_block *block, struct block_calls *calls, const struct timepoints *t)
 {
-	struct running_stats usage[SUBTRACK_MEASUREMENTS] = { 0 }, compute = { 0 };
 	size_t done = 0; /* points before this one have been handled */
 	if (calls->n)
 		qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
@@ -412,20 +398,17 @@ static void join(
 		const struct block_call *call = &calls->rows[i];
 		size_t from = first_from(t, call->start);
 		bool any = from < t->n && t->rows[from].at <= call->stop;
-		take(&compute, call->stop - call->start);
+		take(&block->compute_time, call->stop - call->start);
 		block->non_empty_calls += any;
 		size_t p = from > done ? from : done;
 		for (; p < t->n && t->rows[p].at <= call->stop; p++) {
 			block->timepoints++;
 			for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
-				take(&usage[k], t->rows[p].values[k]);
+				take(&block->usage[k], t->rows[p].values[k]);
 		}
 		done = p > done ? p : done;
 	}
 	block->calls = (int64_t)calls->n;
-	block->compute_time = stats_of(&compute);
-	for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
-		block->usage[k] = stats_of(&usage[k]);
 }
 
 /* Counts the marks from `from` on that have the same block and, if `process`, the same
@@ -472,12 +455,9 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 	if (!rc)
 		rc = read_marks(m, sub_tracking_file, e);
 	if (!rc) {
-		for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++) {
-			struct running_stats all = { 0 };
-			for (size_t i = 0; i < a.points.n; i++)
-				take(&all, a.points.rows[i].values[k]);
-			s->overall[k] = stats_of(&all);
-		}
+		for (size_t i = 0; i < a.points.n; i++)
+			for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
+				take(&s->overall[k], a.points.rows[i].values[k]);
 		if (m->n)
 			qsort(m->rows, m->n, sizeof(*m->rows), by_block_and_process);
 	}

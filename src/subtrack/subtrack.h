@@ -12,9 +12,12 @@
 /* The columns of a sample without its time stamp, which is the last one. */
 #define SUBTRACK_MEASUREMENTS (TRACKING_COLUMNS - 1)
 
-/* Statistics of a set of numbers; NAN if it is empty. std is that of the whole population. */
+/* Statistics of a set of numbers, by Welford's method, which does not lose small differences.
+ */
 struct subtrack_stats {
-	double min, max, mean, std, total;
+	int64_t n; /* 0: the others mean nothing */
+	double min, max, mean, total;
+	double squares; /* sum of the squares of the differences from the mean */
 };
 
 struct subtrack_block {

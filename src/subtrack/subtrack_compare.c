@@ -29,6 +29,7 @@ struct loaded_sessions {
 	const struct loaded *rows;
 	size_t n;
 	size_t first; /* the first one by name: the others must have its blocks */
+	const char *statistic;
 };
 
 static const char *block_name(const struct loaded_block *block)
@@ -137,39 +138,34 @@ static int by_value(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* In place of a block: all of the run. */
+#define OVERALL SIZE_MAX
+
+/* The statistics that a session has of a block: of one measurement, or of its compute time
+ * (measurement NULL). */
+static const json_t *stats_of(const struct loaded *l, size_t block, const char *measurement)
+{
+	const json_t *all = block == OVERALL
+				    ? json_object_get(l->file, "overall")
+				    : json_object_get(l->blocks[block].values,
+					      measurement ? "resource_usage" : "compute_time");
+	return measurement ? json_object_get(all, measurement) : all;
+}
+
 /* { session: value } in ascending order, equal ones as given; unknown last. */
-static json_t *group(struct entry *entries, size_t n)
+static json_t *group(const struct loaded_sessions *s, size_t block, const char *measurement)
 {
+	struct entry entries[MAX_SESSIONS] = { 0 };
 	json_t *result = json_object();
-	qsort(entries, n, sizeof(*entries), by_value);
-	for (size_t i = 0; i < n; i++)
-		json_object_set_new(result, entries[i].name, json_copy(entries[i].value));
-	return result;
-}
-
-/* The statistic of `of` (an object of statistics), or null. */
-static json_t *statistic_of(const json_t *of, const char *statistic)
-{
-	json_t *value = json_object_get(of, statistic);
-	return json_is_number(value) ? value : json_null();
-}
-
-static json_t *compare_overall(const struct loaded_sessions *s, const char *statistic)
-{
-	json_t *result = json_object(), *unused;
-	json_t *first = json_object_get(s->rows[s->first].file, "overall");
-	const char *measurement;
-	json_object_foreach(first, measurement, unused)
-	{
-		struct entry entries[MAX_SESSIONS] = { 0 };
-		for (size_t i = 0; i < s->n; i++) {
-			json_t *overall = json_object_get(s->rows[i].file, "overall");
-			json_t *of = json_object_get(overall, measurement);
-			entries[i] = (struct entry){ s->rows[i].name,
-				statistic_of(of, statistic), i };
-		}
-		json_object_set_new(result, measurement, group(entries, s->n));
+	for (size_t i = 0; i < s->n; i++) {
+		json_t *value = json_object_get(
+			stats_of(&s->rows[i], block, measurement), s->statistic);
+		entries[i] = (struct entry){ s->rows[i].name,
+			json_is_number(value) ? value : json_null(), i };
 	}
+	qsort(entries, s->n, sizeof(*entries), by_value);
+	for (size_t i = 0; i < s->n; i++)
+		json_object_set_new(result, entries[i].name, json_copy(entries[i].value));
 	return result;
 }
 
@@ -179,12 +175,10 @@ static int by_text(const void *a, const void *b)
 }
 
 /* { block: { session: value } } of one measurement, or of the compute time. */
-static json_t *compare_blocks(
-	const struct loaded_sessions *s, const char *measurement, const char *statistic)
+static json_t *compare_blocks(const struct loaded_sessions *s, const char *measurement)
 {
 	json_t *result = json_object();
 	for (size_t b = 0; b < s->rows[s->first].n_blocks; b++) {
-		struct entry entries[MAX_SESSIONS] = { 0 };
 		char name[PATH_NAME_CAP];
 		/* The block's name, or "a -> b -> c" where line numbers moved: the different
 		 * names, sorted. */
@@ -197,15 +191,7 @@ static json_t *compare_blocks(
 			if (strcmp(names[i], names[i - 1]) != 0)
 				at += snprintf(name + at, (size_t)(PATH_NAME_CAP - at),
 					" -> %s", names[i]);
-		for (size_t i = 0; i < s->n; i++) {
-			const json_t *block = s->rows[i].blocks[b].values;
-			json_t *of = json_object_get(
-				block, measurement ? "resource_usage" : "compute_time");
-			of = measurement ? json_object_get(of, measurement) : of;
-			entries[i] = (struct entry){ s->rows[i].name,
-				statistic_of(of, statistic), i };
-		}
-		json_object_set_new(result, name, group(entries, s->n));
+		json_object_set_new(result, name, group(s, b, measurement));
 	}
 	return result;
 }
@@ -245,7 +231,7 @@ int subtrack_compare(struct subtrack_comparison *c, struct err *e)
 	struct loaded loaded[MAX_SESSIONS] = { 0 };
 	if (n == 0 || n > MAX_SESSIONS)
 		return err_set(e, ERR_USAGE, "give 1 to %d results to compare", MAX_SESSIONS);
-	struct loaded_sessions all = { loaded, n, 0 };
+	struct loaded_sessions all = { loaded, n, 0, c->statistic };
 	for (size_t i = 1; i < n; i++)
 		if (strcmp(c->sessions[i].name, c->sessions[all.first].name) < 0)
 			all.first = i;
@@ -256,21 +242,22 @@ int subtrack_compare(struct subtrack_comparison *c, struct err *e)
 		rc = check_session(&loaded[i], &loaded[all.first], &c->warnings, e);
 	if (!rc) {
 		const struct loaded *first = &loaded[all.first];
-		json_t *usage = json_object(), *unused;
+		json_t *overall = json_object(), *usage = json_object(), *unused;
 		const char *measurement;
 		json_object_foreach(
 			json_object_get(first->file, "overall"), measurement, unused)
 		{
+			json_object_set_new(
+				overall, measurement, group(&all, OVERALL, measurement));
 			if (first->n_blocks)
-				json_object_set_new(usage, measurement,
-					compare_blocks(&all, measurement, c->statistic));
+				json_object_set_new(
+					usage, measurement, compare_blocks(&all, measurement));
 		}
 		c->result = json_object();
-		json_object_set_new(c->result, "overall_resource_usage",
-			compare_overall(&all, c->statistic));
+		json_object_set_new(c->result, "overall_resource_usage", overall);
 		json_object_set_new(c->result, "code_block_resource_usage", usage);
-		json_object_set_new(c->result, "code_block_compute_time",
-			compare_blocks(&all, NULL, c->statistic));
+		json_object_set_new(
+			c->result, "code_block_compute_time", compare_blocks(&all, NULL));
 	}
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < loaded[i].n_blocks; k++)

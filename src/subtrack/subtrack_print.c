@@ -97,10 +97,12 @@ static void add_table(struct str *out, const struct subtrack_table *t, size_t de
 
 static const char *const stat_names[] = { "min", "max", "mean", "std", "total" };
 
+/* NAN for an empty set. The standard deviation is that of the whole population. */
 static double stat_at(const struct subtrack_stats *s, size_t i)
 {
-	const double all[] = { s->min, s->max, s->mean, s->std, s->total };
-	return all[i];
+	const double all[] = { s->min, s->max, s->mean, sqrt(s->squares / (double)s->n),
+		s->total };
+	return s->n ? all[i] : NAN;
 }
 
 /* Appends the statistics of all measurements, or of the compute time alone. */
