@@ -16,248 +16,12 @@
 #include "render/rows.h"
 #include "render/text.h"
 
-/* An outline: nested groups of named values, printed as indented text, as JSON or as CSV. A
- * value has one name for people and one for programs. */
-
-enum outline_kind { OUTLINE_OPEN, OUTLINE_CLOSE, OUTLINE_REAL, OUTLINE_COUNT, OUTLINE_TEXT };
-
-struct outline_item {
-	enum outline_kind kind;
-	const char *key, *label; /* constant texts */
-	double number;		 /* NAN: unknown */
-	const char *text;	 /* OUTLINE_TEXT: borrowed until the outline is printed */
-};
-
-struct outline {
-	struct outline_item *items;
-	size_t n, cap;
-	bool failed;		/* out of memory */
-	const char *replace[2]; /* a word in names and its other spelling, or NULL */
-};
-
-enum { NAME_CAP = 96, PATH_CAP = 256 };
-
-static void add(struct outline *o, struct outline_item item)
-{
-	if (array_reserve(&o->items, &o->cap, o->n + 1))
-		o->items[o->n++] = item;
-	else
-		o->failed = true;
-}
-
-static void outline_open(struct outline *o, const char *key, const char *label)
-{
-	add(o, (struct outline_item){ OUTLINE_OPEN, key, label, NAN, NULL });
-}
-
-static void outline_close(struct outline *o)
-{
-	add(o, (struct outline_item){ OUTLINE_CLOSE, "", "", NAN, NULL });
-}
-
-static void outline_real(struct outline *o, const char *key, const char *label, double number)
-{
-	add(o, (struct outline_item){ OUTLINE_REAL, key, label, number, NULL });
-}
-
-static void outline_count(struct outline *o, const char *key, const char *label, int64_t number)
-{
-	double known = number < 0 ? NAN : (double)number;
-	add(o, (struct outline_item){ OUTLINE_COUNT, key, label, known, NULL });
-}
-
-static void outline_text(
-	struct outline *o, const char *key, const char *label, const char *text)
-{
-	add(o, (struct outline_item){ OUTLINE_TEXT, key, label, NAN, text });
-}
-
-static void outline_finish(struct outline *o)
-{
-	free(o->items);
-	*o = (struct outline){ 0 };
-}
-
-/* The name with the outline's word replaced; the case of the first letter is kept. */
-static const char *spell(char *dst, const struct outline *o, const char *name)
-{
-	const char *found = NULL;
-	size_t len = o->replace[0] ? strlen(o->replace[0]) : 0;
-	for (const char *at = name; len && *at && !found; at++)
-		if (strncasecmp(at, o->replace[0], len) == 0)
-			found = at;
-	if (!found)
-		return name;
-	snprintf(dst, NAME_CAP, "%.*s%c%s%s", (int)(found - name), name, *found,
-		o->replace[1] + 1, found + len);
-	return dst;
-}
-
-static void outline_print_text(struct str *out, const struct outline *o)
-{
-	size_t depth = 0;
-	char name[NAME_CAP], value[64];
-	for (size_t i = 0; i < o->n; i++) {
-		const struct outline_item *item = &o->items[i];
-		if (item->kind == OUTLINE_CLOSE) {
-			depth--;
-			continue;
-		}
-		str_add_repeat(out, "   ", depth);
-		str_addf(out, "%s:", spell(name, o, item->label));
-		if (item->kind == OUTLINE_OPEN) {
-			depth++;
-		} else if (item->kind == OUTLINE_TEXT) {
-			str_addf(out, " %s", item->text ? item->text : "unknown");
-		} else {
-			/* Reals have up to three decimals, without trailing zeros, but always a
-			 * point. */
-			bool real = item->kind == OUTLINE_REAL;
-			json_number_text(value, sizeof(value), item->number, real ? 3 : 0);
-			size_t len = strlen(value);
-			if (len == 0)
-				snprintf(value, sizeof(value), "unknown");
-			else if (real && !strchr(value, '.') && len + 2 < sizeof(value))
-				memcpy(value + len, ".0", 3);
-			str_addf(out, " %s", value);
-		}
-		str_add(out, "\n");
-	}
-	out->failed |= o->failed;
-}
-
-static void outline_print_json(struct json *j, const struct outline *o)
-{
-	char name[NAME_CAP];
-	for (size_t i = 0; i < o->n; i++) {
-		const struct outline_item *item = &o->items[i];
-		const char *key = spell(name, o, item->key);
-		if (item->kind == OUTLINE_OPEN)
-			json_open(j, key, '{');
-		else if (item->kind == OUTLINE_CLOSE)
-			json_close(j, '}');
-		else if (item->kind == OUTLINE_TEXT)
-			json_text(j, key, item->text);
-		else
-			json_number(j, key, item->number, item->kind == OUTLINE_REAL ? 9 : 0);
-	}
-	j->out->failed |= o->failed;
-}
-
-static void outline_print_csv(struct str *out, const struct outline *o)
-{
-	char path[PATH_CAP] = "", name[NAME_CAP], value[64];
-	str_add(out, "key,value\r\n");
-	for (size_t i = 0; i < o->n; i++) {
-		const struct outline_item *item = &o->items[i];
-		size_t len = strlen(path);
-		if (item->kind == OUTLINE_CLOSE) {
-			char *dot = strrchr(path, '.');
-			*(dot ? dot : path) = '\0';
-			continue;
-		}
-		snprintf(path + len, sizeof(path) - len, "%s%s", len ? "." : "",
-			spell(name, o, item->key));
-		if (item->kind == OUTLINE_OPEN)
-			continue;
-		json_number_text(
-			value, sizeof(value), item->number, item->kind == OUTLINE_REAL ? 9 : 0);
-		rows_own_text(out, path);
-		str_add(out, ",");
-		rows_own_text(out, item->kind == OUTLINE_TEXT ? item->text : value);
-		str_add(out, "\r\n");
-		path[len] = '\0';
-	}
-	out->failed |= o->failed;
-}
-
-#define COUNT(array) (sizeof(array) / sizeof(array[0]))
 /* Margin that is added to the measured values. */
 #define MARGIN 0.2
 /* Memory below 10 GiB is rounded up to a multiple of this. */
 enum { STEP_MIB = 100 };
 /* The unit of CPU time. */
 #define TICK_S 0.01
-
-/* Figures that gpu-tracker does not have: groups of members of struct track_result. */
-#define OF(member) offsetof(struct track_result, member)
-static const struct figure {
-	enum outline_kind kind;
-	const char *key, *label;
-	size_t of;
-} cpu_figures[] = {
-	{ OUTLINE_REAL, "user_seconds", "User seconds", OF(user_s[TRACK_COMBINED]) },
-	{ OUTLINE_REAL, "system_seconds", "System seconds", OF(system_s[TRACK_COMBINED]) },
-}, io_figures[] = {
-	{ OUTLINE_COUNT, "read_bytes", "Read bytes", OF(read_bytes) },
-	{ OUTLINE_COUNT, "written_bytes", "Written bytes", OF(written_bytes) },
-	{ OUTLINE_COUNT, "minor_faults", "Minor page faults", OF(minor_faults) },
-	{ OUTLINE_COUNT, "major_faults", "Major page faults", OF(major_faults) },
-	{ OUTLINE_COUNT, "voluntary_switches", "Voluntary context switches",
-		OF(voluntary_switches) },
-	{ OUTLINE_COUNT, "involuntary_switches", "Involuntary context switches",
-		OF(involuntary_switches) },
-}, gpu_figures[] = {
-	{ OUTLINE_REAL, "active_seconds", "Active seconds", OF(gpu_active_s) },
-	{ OUTLINE_REAL, "idle_held_seconds", "Idle-held seconds", OF(gpu_idle_held_s) },
-	{ OUTLINE_REAL, "energy_joules", "Energy of the cards (J)", OF(energy_j) },
-	{ OUTLINE_REAL, "tree_energy_joules", "Energy by share of use (J)", OF(tree_energy_j) },
-	{ OUTLINE_COUNT, "context_bytes", "Bare context in the memory peak (bytes)",
-		OF(gpu_context_bytes) },
-};
-#undef OF
-
-/* Adds the figures to the open group, and closes it. */
-static void add_figures(
-	struct outline *o, const struct track_result *r, const struct figure *figures, size_t n)
-{
-	for (const struct figure *f = figures; f < figures + n; f++) {
-		int64_t count;
-		memcpy(&count, (const char *)r + f->of, sizeof(count));
-		if (f->kind == OUTLINE_COUNT)
-			outline_count(o, f->key, f->label, count);
-		else
-			outline_real(o, f->key, f->label, table_get_double(r, f->of).number);
-	}
-	outline_close(o);
-}
-
-/* Swap, I/O, faults, switches, processes, exit status, GPU time and energy. */
-static void add_more(
-	struct outline *o, const struct track_result *r, const struct track_style *style)
-{
-	int64_t swap = r->ram[TRACK_COMBINED].swap_bytes;
-	bool ended = r->exited && r->exit_status != -1;
-	const struct track_unit *unit = track_size_unit(style->ram_unit, (double)swap);
-	outline_open(o, "cpu_time", "CPU time");
-	add_figures(o, r, cpu_figures, COUNT(cpu_figures));
-	outline_open(o, "max_swap", "Max swap");
-	outline_text(o, "unit", "Unit", unit->name);
-	outline_real(o, "combined", "Combined", swap < 0 ? NAN : (double)swap * unit->factor);
-	outline_close(o);
-	outline_open(o, "allocation", "Allocation");
-	outline_count(o, "cores", "Cores", r->core_limit);
-	outline_count(o, "memory_bytes", "Memory (bytes)", r->ram_limit_bytes);
-	outline_close(o);
-	outline_open(o, "io", "I/O");
-	add_figures(o, r, io_figures, COUNT(io_figures));
-	outline_open(o, "processes", "Processes");
-	outline_count(o, "seen", "Seen", r->processes_seen);
-	outline_count(o, "peak_alive", "Peak alive", r->processes_peak);
-	outline_count(o, "samples", "Samples", r->samples);
-	if (ended && WIFSIGNALED(r->exit_status))
-		outline_count(o, "exit_signal", "Exit signal", WTERMSIG(r->exit_status));
-	else
-		outline_count(o, "exit_status", "Exit status",
-			ended ? WEXITSTATUS(r->exit_status) : -1);
-	outline_close(o);
-	if (r->gpu_known) {
-		outline_open(o, "gpu_time", "GPU time");
-		add_figures(o, r, gpu_figures, COUNT(gpu_figures));
-	}
-	if (r->gpu_note[0])
-		outline_text(o, "gpu_note", "GPU note", r->gpu_note);
-}
 
 /* The cards that the tree had memory on or used: how many, and their memory. */
 struct used {
@@ -356,15 +120,6 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 		MARGIN * 100);
 }
 
-/* A text, or unknown if it is empty. */
-static void add_known(struct outline *o, const char *key, const char *label, const char *text)
-{
-	if (*text)
-		outline_text(o, key, label, text);
-	else
-		outline_real(o, key, label, NAN);
-}
-
 /* The bytes at `of`, in KiB. */
 static struct cell get_bytes(const void *row, size_t of)
 {
@@ -421,9 +176,7 @@ static struct table make_cards(const struct track_result *r)
 
 /* A row of the process table: one process, or the sum of all processes without a row. */
 struct track_process_row {
-	int64_t pid;		  /* -1: not one process */
-	double ppid, max_threads; /* NAN: not one process */
-	const char *command;
+	int64_t pid; /* -1: not one process */
 	double cpu_s;
 	struct track_process process;
 	char user[256];
@@ -432,9 +185,9 @@ struct track_process_row {
 #define OF(member) offsetof(struct track_process_row, member)
 static const struct column process_columns[] = {
 	{ "pid", "pid", KNOWN(COUNT, pid), .width = 7 },
-	{ "ppid", NUMBER(COUNT, ppid) },
+	{ "ppid", KNOWN(COUNT, process.ppid) },
 	{ "user", "user", CHARS(user), .width = -12 },
-	{ "command", "command", STRING(command), .flexible = true },
+	{ "command", "command", CHARS(process.id.command), .flexible = true },
 	{ "cpu_seconds", "cpu s", SECONDS(cpu_s), .width = 8 },
 	{ "max_total_bytes", "memory", BYTES(process.max_total_bytes), .width = 8 },
 	{ "max_gpu_bytes", "gpu mem", BYTES(process.max_gpu_bytes), .width = 8 },
@@ -444,33 +197,9 @@ static const struct column process_columns[] = {
 	{ "system_seconds", SECONDS(process.system_s) },
 	{ "max_private_bytes", BYTES(process.max_private_bytes) },
 	{ "max_rss_bytes", BYTES(process.max_rss_bytes) },
-	{ "max_threads", NUMBER(COUNT, max_threads) },
+	{ "max_threads", KNOWN(COUNT, process.max_threads) },
 };
 #undef OF
-
-/* Adds one row for all processes without a row; only their CPU time is known. */
-static void add_others(struct table *t, const struct track_result *r)
-{
-	char command[64];
-	const struct track_process *o = &r->others;
-	struct track_process_row row = {
-		.pid = -1,
-		.ppid = NAN,
-		.max_threads = NAN,
-		.command = command,
-		.cpu_s = o->user_s + o->system_s,
-		.process = { .user_s = o->user_s,
-			.system_s = o->system_s,
-			.started_s = NAN,
-			.ended_s = NAN,
-			.max_total_bytes = -1,
-			.max_private_bytes = -1,
-			.max_rss_bytes = -1,
-			.max_gpu_bytes = -1 },
-	};
-	snprintf(command, sizeof(command), "(%lld others)", (long long)r->n_others);
-	table_add(t, &row);
-}
 
 /* With user names from `users`; without names if it is NULL. */
 static struct table make_processes(const struct track_result *r, struct user_names *users)
@@ -478,19 +207,32 @@ static struct table make_processes(const struct track_result *r, struct user_nam
 	struct table t = TABLE_OF(process_columns);
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
-		struct track_process_row row = { .pid = p->id.pid,
-			.ppid = (double)p->ppid,
-			.max_threads = (double)p->max_threads,
-			.command = p->id.command,
-			.cpu_s = p->user_s + p->system_s,
-			.process = *p };
+		struct track_process_row row = {
+			.pid = p->id.pid, .cpu_s = p->user_s + p->system_s, .process = *p
+		};
 		if (users && p->id.uid >= 0)
 			user_names_get(
 				users, (uint32_t)p->id.uid, 0, row.user, sizeof(row.user));
 		table_add(&t, &row);
 	}
-	if (r->n_others)
-		add_others(&t, r);
+	if (!r->n_others)
+		return t;
+	/* One row for all processes without a row; only their CPU time is known. */
+	struct track_process_row row = { .pid = -1,
+		.cpu_s = r->others.user_s + r->others.system_s,
+		.process = { .ppid = -1,
+			.user_s = r->others.user_s,
+			.system_s = r->others.system_s,
+			.started_s = NAN,
+			.ended_s = NAN,
+			.max_total_bytes = -1,
+			.max_private_bytes = -1,
+			.max_rss_bytes = -1,
+			.max_gpu_bytes = -1,
+			.max_threads = -1 } };
+	snprintf(row.process.id.command, sizeof(row.process.id.command), "(%lld others)",
+		(long long)r->n_others);
+	table_add(&t, &row);
 	return t;
 }
 
@@ -706,134 +448,312 @@ const struct track_unit *track_time_unit(const char *name, double value)
 	return find_unit(times, TIMES, TIMES, name, value);
 }
 
-/* Converts bytes to a unit; unknown stays unknown. */
-static double in_unit(int64_t bytes, const struct track_unit *unit)
-{
-	return bytes < 0 ? NAN : (double)bytes * unit->factor;
-}
-
-static const struct group_name {
-	const char *key, *label, *threads_key, *threads_label;
-} groups[TRACK_GROUPS] = {
-	[TRACK_MAIN] = { "main", "Main", "main_n_threads", "Main number of threads" },
-	[TRACK_DESCENDANTS] = { "descendants", "Descendants", "descendants_n_threads",
-		"Descendants number of threads" },
-	[TRACK_COMBINED] = { "combined", "Combined", "combined_n_threads",
-		"Combined number of threads" },
+/* The outline: nested groups of named values, printed as indented text, as JSON or as CSV. A
+ * value has one name for people and one for programs, and is a member of this. */
+struct facts {
+	struct track_result r;
+	struct track_unit ram, swap, gpu_ram, time; /* that sizes and times are shown in */
+	bool by_signal, by_exit, has_note, advised;
+	int64_t exit_signal, exit_status; /* -1: not known */
+	struct track_advice advice;
+	int64_t charged_bytes, runs;
 };
 
-static void add_ram(
-	struct outline *o, const struct track_result *r, const struct track_style *style)
+enum item_kind {
+	ITEM_OPEN,
+	ITEM_CLOSE,
+	ITEM_COUNT, /* an int64_t; -1: not known */
+	ITEM_BYTES, /* the same in a unit */
+	ITEM_REAL,  /* a double; NAN: not known */
+	ITEM_UNIT,  /* the name of the unit */
+	ITEM_CHARS, /* an array of char; "": not known */
+};
+
+#define OF(member) offsetof(struct facts, member)
+#define OPEN(name, title) ITEM_OPEN, .key = name, .label = title
+#define CLOSE COLUMN(.kind = ITEM_CLOSE)
+#define UNIT(in) ITEM_UNIT, "unit", "Unit", .unit = OF(in)
+#define COUNTED(key, label, member) ITEM_COUNT, key, label, .of = OF(member)
+#define SIZE(key, label, member, in) ITEM_BYTES, key, label, .of = OF(member), .unit = OF(in)
+#define REAL(key, label, member) ITEM_REAL, key, label, .of = OF(member)
+#define WORDS(key, label, member) ITEM_CHARS, key, label, .of = OF(member)
+#define RAM_OF(key, label, group)                                                              \
+	COLUMN(OPEN(key, label)),                                                              \
+		COLUMN(SIZE("total_rss", "Total RSS", r.ram[group].total_bytes, ram)),         \
+		COLUMN(SIZE("private_rss", "Private RSS", r.ram[group].private_bytes, ram)),   \
+		COLUMN(SIZE("shared_rss", "Shared RSS", r.ram[group].shared_bytes, ram)),      \
+		CLOSE
+/* Hardware percent: of all `parts`, cores or cards. */
+#define USE_OF(key, label, use, parts)                                                         \
+	COLUMN(OPEN(key, label)),                                                              \
+		COLUMN(REAL("max_sum_percent", "Max sum percent", use.max_sum_pct)),           \
+		COLUMN(REAL("max_hardware_percent", "Max hardware percent", use.max_sum_pct),  \
+			.per = OF(parts)),                                                     \
+		COLUMN(REAL("mean_sum_percent", "Mean sum percent", use.mean_sum_pct)),        \
+		COLUMN(REAL("mean_hardware_percent", "Mean hardware percent",                  \
+			       use.mean_sum_pct),                                              \
+			.per = OF(parts)),                                                     \
+		CLOSE
+static const struct item {
+	enum item_kind kind;
+	const char *key, *label;
+	size_t of;
+	/* 0: none. The unit; an int64_t that the number is divided by; whether the value, or
+	 * the group, is shown. */
+	size_t unit, per, when;
+} items[] = {
+	/* As gpu-tracker has it. */
+	{ OPEN("max_ram", "Max RAM") },
+	{ UNIT(ram) },
+	{ SIZE("system_capacity", "System capacity", r.ram_capacity_bytes, ram) },
+	{ SIZE("system", "System", r.ram_system_max_bytes, ram) },
+	RAM_OF("main", "Main", TRACK_MAIN),
+	RAM_OF("descendants", "Descendants", TRACK_DESCENDANTS),
+	RAM_OF("combined", "Combined", TRACK_COMBINED),
+	CLOSE,
+	{ OPEN("max_gpu_ram", "Max GPU RAM") },
+	{ UNIT(gpu_ram) },
+	{ SIZE("system_capacity", "System capacity", r.gpu_capacity_bytes, gpu_ram) },
+	{ SIZE("system", "System", r.gpu_system_max_bytes, gpu_ram) },
+	{ SIZE("main", "Main", r.gpu_ram[TRACK_MAIN], gpu_ram) },
+	{ SIZE("descendants", "Descendants", r.gpu_ram[TRACK_DESCENDANTS], gpu_ram) },
+	{ SIZE("combined", "Combined", r.gpu_ram[TRACK_COMBINED], gpu_ram) },
+	CLOSE,
+	{ OPEN("cpu_utilization", "CPU utilization") },
+	{ COUNTED("system_core_count", "System core count", r.core_count) },
+	{ COUNTED("n_expected_cores", "Number of expected cores", r.expected_cores) },
+	USE_OF("system", "System", r.cpu_system, r.core_count),
+	USE_OF("main", "Main", r.cpu[TRACK_MAIN], r.expected_cores),
+	USE_OF("descendants", "Descendants", r.cpu[TRACK_DESCENDANTS], r.expected_cores),
+	USE_OF("combined", "Combined", r.cpu[TRACK_COMBINED], r.expected_cores),
+	{ COUNTED("main_n_threads", "Main number of threads", r.max_threads[TRACK_MAIN]) },
+	{ COUNTED("descendants_n_threads", "Descendants number of threads",
+		r.max_threads[TRACK_DESCENDANTS]) },
+	{ COUNTED("combined_n_threads", "Combined number of threads",
+		r.max_threads[TRACK_COMBINED]) },
+	CLOSE,
+	{ OPEN("gpu_utilization", "GPU utilization") },
+	{ COUNTED("system_gpu_count", "System GPU count", r.gpu_count) },
+	{ COUNTED("n_expected_gpus", "Number of expected GPUs", r.expected_gpus) },
+	USE_OF("gpu_percentages", "GPU percentages", r.gpu_util, r.expected_gpus),
+	CLOSE,
+	{ OPEN("compute_time", "Compute time") },
+	{ UNIT(time) },
+	{ REAL("time", "Time", r.elapsed_s), .unit = OF(time) },
+	CLOSE,
+	/* What gpu-tracker does not have. */
+	{ OPEN("cpu_time", "CPU time") },
+	{ REAL("user_seconds", "User seconds", r.user_s[TRACK_COMBINED]) },
+	{ REAL("system_seconds", "System seconds", r.system_s[TRACK_COMBINED]) },
+	CLOSE,
+	{ OPEN("max_swap", "Max swap") },
+	{ UNIT(swap) },
+	{ SIZE("combined", "Combined", r.ram[TRACK_COMBINED].swap_bytes, swap) },
+	CLOSE,
+	{ OPEN("allocation", "Allocation") },
+	{ COUNTED("cores", "Cores", r.core_limit) },
+	{ COUNTED("memory_bytes", "Memory (bytes)", r.ram_limit_bytes) },
+	CLOSE,
+	{ OPEN("io", "I/O") },
+	{ COUNTED("read_bytes", "Read bytes", r.read_bytes) },
+	{ COUNTED("written_bytes", "Written bytes", r.written_bytes) },
+	{ COUNTED("minor_faults", "Minor page faults", r.minor_faults) },
+	{ COUNTED("major_faults", "Major page faults", r.major_faults) },
+	{ COUNTED("voluntary_switches", "Voluntary context switches", r.voluntary_switches) },
+	{ COUNTED("involuntary_switches", "Involuntary context switches",
+		r.involuntary_switches) },
+	CLOSE,
+	{ OPEN("processes", "Processes") },
+	{ COUNTED("seen", "Seen", r.processes_seen) },
+	{ COUNTED("peak_alive", "Peak alive", r.processes_peak) },
+	{ COUNTED("samples", "Samples", r.samples) },
+	{ COUNTED("exit_signal", "Exit signal", exit_signal), .when = OF(by_signal) },
+	{ COUNTED("exit_status", "Exit status", exit_status), .when = OF(by_exit) },
+	CLOSE,
+	{ OPEN("gpu_time", "GPU time"), .when = OF(r.gpu_known) },
+	{ REAL("active_seconds", "Active seconds", r.gpu_active_s) },
+	{ REAL("idle_held_seconds", "Idle-held seconds", r.gpu_idle_held_s) },
+	{ REAL("energy_joules", "Energy of the cards (J)", r.energy_j) },
+	{ REAL("tree_energy_joules", "Energy by share of use (J)", r.tree_energy_j) },
+	{ COUNTED("context_bytes", "Bare context in the memory peak (bytes)",
+		r.gpu_context_bytes) },
+	CLOSE,
+	{ WORDS("gpu_note", "GPU note", r.gpu_note), .when = OF(has_note) },
+	{ OPEN("slurm_advice", "Slurm advice"), .when = OF(advised) },
+	{ WORDS("options", "Options", advice.command) },
+	{ WORDS("mem", "Mem", advice.mem) },
+	{ COUNTED("cpus_per_task", "CPUs per task", advice.cpus) },
+	{ WORDS("gres", "Gres", advice.gres) },
+	{ WORDS("time", "Time", advice.time) },
+	{ WORDS("margin", "Margin", advice.margin) },
+	{ COUNTED("charged_bytes", "Charged memory (bytes)", charged_bytes) },
+	{ COUNTED("runs", "Runs", runs) },
+	{ WORDS("basis", "Basis", advice.basis) },
+	CLOSE,
+};
+#undef OF
+
+static struct facts facts_of(const struct track_result *r, const struct track_style *style)
 {
-	int64_t most = r->ram[TRACK_COMBINED].total_bytes;
-	const struct track_unit *unit = track_size_unit(style->ram_unit, (double)most);
-	outline_open(o, "max_ram", "Max RAM");
-	outline_text(o, "unit", "Unit", unit->name);
-	outline_real(
-		o, "system_capacity", "System capacity", in_unit(r->ram_capacity_bytes, unit));
-	outline_real(o, "system", "System", in_unit(r->ram_system_max_bytes, unit));
-	for (size_t g = 0; g < TRACK_GROUPS; g++) {
-		const struct track_ram *ram = &r->ram[g];
-		outline_open(o, groups[g].key, groups[g].label);
-		outline_real(o, "total_rss", "Total RSS", in_unit(ram->total_bytes, unit));
-		outline_real(
-			o, "private_rss", "Private RSS", in_unit(ram->private_bytes, unit));
-		outline_real(o, "shared_rss", "Shared RSS", in_unit(ram->shared_bytes, unit));
-		outline_close(o);
+	int64_t ram = r->ram[TRACK_COMBINED].total_bytes, gpu_ram = r->gpu_ram[TRACK_COMBINED],
+		swap = r->ram[TRACK_COMBINED].swap_bytes;
+	bool ended = r->exited && r->exit_status != -1;
+	bool by_signal = ended && WIFSIGNALED(r->exit_status);
+	gpu_ram = gpu_ram > 0 ? gpu_ram : r->gpu_system_max_bytes;
+	struct facts f = { .r = *r,
+		.ram = *track_size_unit(style->ram_unit, (double)ram),
+		.swap = *track_size_unit(style->ram_unit, (double)swap),
+		.gpu_ram = *track_size_unit(style->gpu_ram_unit, (double)gpu_ram),
+		.time = *track_time_unit(style->time_unit, r->elapsed_s),
+		.by_signal = by_signal,
+		.by_exit = !by_signal,
+		.has_note = r->gpu_note[0],
+		.advised = style->advice,
+		.exit_signal = by_signal ? WTERMSIG(r->exit_status) : -1,
+		.exit_status = ended ? WEXITSTATUS(r->exit_status) : -1,
+		.charged_bytes = r->use_instead[0] ? -1 : memory_of_all(r),
+		.runs = 1 };
+	track_advise(&f.advice, r, style);
+	if (f.advice.cpus < 0)
+		f.advice.gres[0] = '\0';
+	return f;
+}
+
+/* The outline of one run: the items that are shown, with their values. */
+struct outline {
+	struct value {
+		const struct item *item;
+		double number;	  /* NAN: a text, or unknown */
+		const char *text; /* of the facts; NULL: a number, or unknown */
+	} values[sizeof(items) / sizeof(items[0])];
+	size_t n;
+	bool legacy_spelling;
+};
+
+static struct value value_of(const struct facts *f, const struct item *i)
+{
+	struct value v = { .item = i, .number = NAN };
+	struct track_unit unit = { .factor = 1 };
+	double parts = i->per ? table_get_known(f, i->per).number : 1;
+	if (i->unit)
+		memcpy(&unit, (const char *)f + i->unit, sizeof(unit));
+	if (i->kind == ITEM_COUNT || i->kind == ITEM_BYTES)
+		v.number = table_get_known(f, i->of).number * unit.factor;
+	else if (i->kind == ITEM_REAL && parts > 0)
+		v.number = table_get_double(f, i->of).number * unit.factor / parts;
+	else if (i->kind == ITEM_UNIT)
+		v.text = unit.name;
+	else if (i->kind == ITEM_CHARS && ((const char *)f)[i->of])
+		v.text = (const char *)f + i->of;
+	return v;
+}
+
+static void fill_outline(struct outline *o, const struct facts *f)
+{
+	const struct item *end = items + sizeof(items) / sizeof(items[0]);
+	for (const struct item *i = items; i < end; i++) {
+		bool group = i->kind == ITEM_OPEN;
+		if (!i->when || ((const char *)f)[i->when])
+			o->values[o->n++] = value_of(f, i);
+		else
+			while (group && i->kind != ITEM_CLOSE)
+				i++;
 	}
-	outline_close(o);
 }
 
-static void add_gpu_ram(
-	struct outline *o, const struct track_result *r, const struct track_style *style)
+enum { NAME_CAP = 96, PATH_CAP = 256 };
+
+/* The name in the spelling of gpu-tracker before version 4, "descendents", or as it is. */
+static const char *spell(char dst[NAME_CAP], const struct outline *o, const char *name)
 {
-	int64_t most = r->gpu_ram[TRACK_COMBINED] > 0 ? r->gpu_ram[TRACK_COMBINED]
-						      : r->gpu_system_max_bytes;
-	const struct track_unit *unit = track_size_unit(style->gpu_ram_unit, (double)most);
-	outline_open(o, "max_gpu_ram", "Max GPU RAM");
-	outline_text(o, "unit", "Unit", unit->name);
-	outline_real(
-		o, "system_capacity", "System capacity", in_unit(r->gpu_capacity_bytes, unit));
-	outline_real(o, "system", "System", in_unit(r->gpu_system_max_bytes, unit));
-	for (size_t g = 0; g < TRACK_GROUPS; g++)
-		outline_real(o, groups[g].key, groups[g].label, in_unit(r->gpu_ram[g], unit));
-	outline_close(o);
+	str_copy(dst, NAME_CAP, name);
+	char *found = o->legacy_spelling ? strstr(dst, "ants") : NULL;
+	if (found)
+		*found = 'e';
+	return dst;
 }
 
-/* Adds the four percentages; hardware percent is divided by `parts` cores or cards. */
-static void add_percentages(struct outline *o, const char *key, const char *label,
-	const struct track_cpu *use, int64_t parts)
+static void print_text(struct str *out, const struct outline *o)
 {
-	double n = parts > 0 ? (double)parts : NAN;
-	outline_open(o, key, label);
-	outline_real(o, "max_sum_percent", "Max sum percent", use->max_sum_pct);
-	outline_real(o, "max_hardware_percent", "Max hardware percent", use->max_sum_pct / n);
-	outline_real(o, "mean_sum_percent", "Mean sum percent", use->mean_sum_pct);
-	outline_real(
-		o, "mean_hardware_percent", "Mean hardware percent", use->mean_sum_pct / n);
-	outline_close(o);
-}
-
-static void make_outline(struct outline *o, const struct track_result *r,
-	const struct track_style *style, struct track_advice *advice)
-{
-	const struct track_unit *unit = track_time_unit(style->time_unit, r->elapsed_s);
-	if (style->legacy_spelling) {
-		o->replace[0] = "descendants";
-		o->replace[1] = "descendents";
+	size_t depth = 0;
+	char name[NAME_CAP], number[64];
+	for (const struct value *v = o->values; v < o->values + o->n; v++) {
+		bool real = v->item->kind == ITEM_REAL || v->item->kind == ITEM_BYTES;
+		if (v->item->kind == ITEM_CLOSE) {
+			depth--;
+			continue;
+		}
+		str_add_repeat(out, "   ", depth);
+		str_addf(out, "%s:", spell(name, o, v->item->label));
+		/* Reals have up to three decimals, without trailing zeros, but always a point.
+		 */
+		json_number_text(number, sizeof(number), v->number, real ? 3 : 0);
+		if (v->item->kind == ITEM_OPEN)
+			depth++;
+		else if (v->text || !*number)
+			str_addf(out, " %s", v->text ? v->text : "unknown");
+		else
+			str_addf(
+				out, " %s%s", number, real && !strchr(number, '.') ? ".0" : "");
+		str_add(out, "\n");
 	}
-	add_ram(o, r, style);
-	add_gpu_ram(o, r, style);
-	outline_open(o, "cpu_utilization", "CPU utilization");
-	outline_count(o, "system_core_count", "System core count", r->core_count);
-	outline_count(o, "n_expected_cores", "Number of expected cores", r->expected_cores);
-	add_percentages(o, "system", "System", &r->cpu_system, r->core_count);
-	for (size_t g = 0; g < TRACK_GROUPS; g++)
-		add_percentages(
-			o, groups[g].key, groups[g].label, &r->cpu[g], r->expected_cores);
-	for (size_t g = 0; g < TRACK_GROUPS; g++)
-		outline_count(
-			o, groups[g].threads_key, groups[g].threads_label, r->max_threads[g]);
-	outline_close(o);
-	outline_open(o, "gpu_utilization", "GPU utilization");
-	outline_count(o, "system_gpu_count", "System GPU count", r->gpu_count);
-	outline_count(o, "n_expected_gpus", "Number of expected GPUs", r->expected_gpus);
-	add_percentages(
-		o, "gpu_percentages", "GPU percentages", &r->gpu_util, r->expected_gpus);
-	outline_close(o);
-	outline_open(o, "compute_time", "Compute time");
-	outline_text(o, "unit", "Unit", unit->name);
-	outline_real(o, "time", "Time", r->elapsed_s * unit->factor);
-	outline_close(o);
-	add_more(o, r, style);
-	if (style->advice) {
-		track_advise(advice, r, style);
-		outline_open(o, "slurm_advice", "Slurm advice");
-		add_known(o, "options", "Options", advice->command);
-		add_known(o, "mem", "Mem", advice->mem);
-		outline_count(o, "cpus_per_task", "CPUs per task", advice->cpus);
-		add_known(o, "gres", "Gres", advice->cpus < 0 ? "" : advice->gres);
-		add_known(o, "time", "Time", advice->time);
-		add_known(o, "margin", "Margin", advice->margin);
-		outline_count(o, "charged_bytes", "Charged memory (bytes)",
-			r->use_instead[0] ? -1 : memory_of_all(r));
-		outline_count(o, "runs", "Runs", 1);
-		outline_text(o, "basis", "Basis", advice->basis);
-		outline_close(o);
+}
+
+static int decimals_of(const struct value *v)
+{
+	return v->item->kind == ITEM_COUNT ? 0 : 9;
+}
+
+static void print_json(struct json *j, const struct outline *o)
+{
+	char name[NAME_CAP];
+	for (const struct value *v = o->values; v < o->values + o->n; v++) {
+		if (v->item->kind == ITEM_CLOSE)
+			json_close(j, '}');
+		else if (v->item->kind == ITEM_OPEN)
+			json_open(j, spell(name, o, v->item->key), '{');
+		else if (v->text)
+			json_text(j, spell(name, o, v->item->key), v->text);
+		else
+			json_number(j, spell(name, o, v->item->key), v->number, decimals_of(v));
+	}
+}
+
+static void print_csv(struct str *out, const struct outline *o)
+{
+	char path[PATH_CAP] = "", name[NAME_CAP], number[64];
+	str_add(out, "key,value\r\n");
+	for (const struct value *v = o->values; v < o->values + o->n; v++) {
+		size_t len = strlen(path);
+		if (v->item->kind == ITEM_CLOSE) {
+			char *dot = strrchr(path, '.');
+			*(dot ? dot : path) = '\0';
+			continue;
+		}
+		snprintf(path + len, sizeof(path) - len, "%s%s", len ? "." : "",
+			spell(name, o, v->item->key));
+		if (v->item->kind == ITEM_OPEN)
+			continue;
+		json_number_text(number, sizeof(number), v->number, decimals_of(v));
+		rows_own_text(out, path);
+		str_add(out, ",");
+		rows_own_text(out, v->text ? v->text : number);
+		str_add(out, "\r\n");
+		path[len] = '\0';
 	}
 }
 
 void track_render(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
-	struct outline o = { 0 };
-	struct track_advice advice = { 0 };
-	make_outline(&o, r, style, &advice);
+	struct facts facts = facts_of(r, style);
+	struct outline o = { .legacy_spelling = style->legacy_spelling };
+	fill_outline(&o, &facts);
 	if (style->format == TRACK_JSON) {
 		struct json j = { .out = out, .lines = 4 };
 		struct table cards = make_cards(r), processes = { 0 };
 		json_open(&j, NULL, '{');
-		outline_print_json(&j, &o); /* first, in gpu-tracker's order */
+		print_json(&j, &o); /* first, in gpu-tracker's order */
 		json_text(&j, "schema", "gua-track-1");
 		rows_json_table(&j, "cards", &cards);
 		if (style->processes) {
@@ -845,10 +765,10 @@ void track_render(
 		table_finish(&cards);
 		table_finish(&processes);
 	} else if (style->format == TRACK_CSV) {
-		outline_print_csv(out, &o);
+		print_csv(out, &o);
 	} else {
 		if (style->verbose) {
-			outline_print_text(out, &o);
+			print_text(out, &o);
 			print_table(out, "Cards", make_cards(r));
 		} else {
 			short_text(out, r, style);
@@ -856,7 +776,6 @@ void track_render(
 		if (style->processes)
 			print_table(out, "Process table", make_processes(r, style->users));
 	}
-	outline_finish(&o);
 }
 
 static void add_size(struct str *out, const char *label, int64_t bytes)
