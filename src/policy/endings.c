@@ -236,7 +236,7 @@ static void store(struct endings *es, struct ending *a)
 
 static void begin(struct endings *es, const struct enforcer_step *s)
 {
-	struct ending *a = es->items, other;
+	struct ending *a = es->items, other = { .stage = ENDING_NONE };
 	while (a < es->items + ENDINGS_MOST && a->stage != ENDING_NONE)
 		a++;
 	bool full = a == es->items + ENDINGS_MOST;

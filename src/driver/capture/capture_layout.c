@@ -139,7 +139,8 @@ const char *capture_layout_word(const char **text, size_t *len, bool *quoted)
 {
 	const char *word = *text + strspn(*text, " ");
 	*quoted = *word == '"';
-	word += *quoted;
+	if (*quoted)
+		word++;
 	*len = strcspn(word, *quoted ? "\"" : " \"");
 	const char *end = word + *len;
 	if (*quoted ? *end != '"' : *len == 0)
