@@ -1,4 +1,4 @@
-/* Reads /proc/driver/nvidia: the UUID and the minor number of each card. */
+/* Reads /proc/driver/nvidia: the name, the UUID and the minor number of each card. */
 #include "proc/proc_cards.h"
 
 #include <dirent.h>
@@ -11,27 +11,31 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* The value of a line "Name: \t value", up to its end; "" if there is no such line. */
-static size_t find_value(const char *bytes, const char *name, const char **value)
+/* The value of a line "Name: \t value", up to one of `ends`; "" if there is no such line. */
+static size_t find_value(
+	const char *bytes, const char *name, const char *ends, const char **value)
 {
 	const char *at = strstr(bytes, name);
 	*value = at ? at + strlen(name) : "";
 	*value += strspn(*value, " \t");
-	return strcspn(*value, " \t\r\n");
+	return strcspn(*value, ends);
 }
 
 bool proc_cards_parse(const char *bytes, struct proc_card *card)
 {
+	static const char blanks[] = " \t\r\n";
 	const char *value = NULL;
-	size_t len = find_value(bytes, "GPU Excluded:", &value);
+	size_t len = find_value(bytes, "GPU Excluded:", blanks, &value);
 	if (len == 3 && memcmp(value, "Yes", 3) == 0)
 		return false;
-	len = find_value(bytes, "GPU UUID:", &value);
+	len = find_value(bytes, "Model:", "\r\n", &value);
+	str_escape(card->name, sizeof(card->name), value, len);
+	len = find_value(bytes, "GPU UUID:", blanks, &value);
 	card->uuid[0] = '\0';
 	/* Until the card has been used, the driver shows question marks. */
-	if (!memchr(value, '?', len))
+	if (strncmp(value, "GPU-", 4) == 0 && !memchr(value, '?', len))
 		str_escape(card->uuid, sizeof(card->uuid), value, len);
-	len = find_value(bytes, "Device Minor:", &value);
+	len = find_value(bytes, "Device Minor:", blanks, &value);
 	bool number = len > 0 && len < 10 && strspn(value, "0123456789") == len;
 	card->minor = number ? strtoll(value, NULL, 10) : -1;
 	return true;
@@ -78,8 +82,9 @@ size_t proc_cards_read(int proc, struct proc_card cards[PROC_CARDS_MAX])
 			!str_copy(card->pci, sizeof(card->pci), entry->d_name))
 			continue;
 		snprintf(name, sizeof(name), "%s/information", card->pci);
-		if (file_read_at(dirfd(dir), name, bytes, sizeof(bytes)) <= 0 ||
-			!proc_cards_parse(bytes, card))
+		if (file_read_at(dirfd(dir), name, bytes, sizeof(bytes)) < 0)
+			bytes[0] = '\0'; /* only the address is known */
+		if (!proc_cards_parse(bytes, card))
 			continue;
 		card->has_mig = has_instances(proc, card->minor);
 		n++;

@@ -327,19 +327,18 @@ static void test_the_module_and_its_version(void **state)
 static void test_the_module_s_list_of_cards(void **state)
 {
 	(void)state;
-	struct nvml_host_gpu gpus[4];
-	assert_int_equal(nvml_host_gpus(root, gpus, 4), 0);
+	struct proc_card gpus[PROC_CARDS_MAX];
+	assert_int_equal(nvml_host_cards(root, gpus), 0);
 	put("/proc/driver/nvidia/gpus/0000:65:00.0/information",
 		"Model: \t\t NVIDIA \x1b[1mX\nGPU UUID: \t GPU-1234\n");
 	put("/proc/driver/nvidia/gpus/0000:17:00.0/information",
 		"Model: \t\t NVIDIA A40\nGPU UUID: \t GPU-????\n");
-	assert_int_equal(nvml_host_gpus(root, gpus, 4), 2);
+	assert_int_equal(nvml_host_cards(root, gpus), 2);
 	assert_string_equal(gpus[0].pci, "0000:17:00.0");
 	assert_string_equal(gpus[0].name, "NVIDIA A40");
 	assert_string_equal(gpus[0].uuid, "");
 	assert_string_equal(gpus[1].uuid, "GPU-1234");
 	assert_string_equal(gpus[1].name, "NVIDIA \\x1B[1mX");
-	assert_int_equal(nvml_host_gpus(root, gpus, 1), 1);
 }
 
 static void test_sleep(void **state)

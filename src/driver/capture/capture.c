@@ -124,8 +124,8 @@ static bool is_asleep(const char *root, const char *pci)
 
 static void add_gpus(const char *root, struct names *secrets, struct str *out)
 {
-	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
-	size_t n = nvml_host_gpus(root, gpus, NVML_HOST_GPUS);
+	struct proc_card gpus[PROC_CARDS_MAX];
+	size_t n = nvml_host_cards(root, gpus);
 	for (size_t i = 0; i < n; i++) {
 		char name[CARD_NAME_CAP], uuid[UUID_CAP + 2] = "\"";
 		str_copy(name, sizeof(name), gpus[i].name);
@@ -501,12 +501,12 @@ static void ask_memory_again(struct capture *c, struct capture_unit unit, bool f
 
 static void ask_driver(struct capture *c)
 {
-	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
+	struct proc_card gpus[PROC_CARDS_MAX];
 	if (!open_library(c))
 		return;
 	ask_static(c, (struct capture_unit){ -1, -1 });
 	/* A card that sleeps must not be woken. */
-	bool same = nvml_host_gpus(c->o->root, gpus, NVML_HOST_GPUS) == c->n_cards;
+	bool same = nvml_host_cards(c->o->root, gpus) == c->n_cards;
 	for (unsigned i = 0; same && i < c->n_cards; i++)
 		c->cards[i].asleep = is_asleep(c->o->root, gpus[i].pci);
 	for (unsigned i = 0; i < c->n_cards; i++) {

@@ -294,8 +294,8 @@ static int parse_gpu(struct parser *p, char *rest)
 	const char *name = next_word(&rest), *uuid = next_word(&rest);
 	if (!pci || !power || !name || !uuid)
 		return wrong(p, "a card has an address, a state, a name and a UUID");
-	if (r->n_gpus < NVML_HOST_GPUS) {
-		struct nvml_host_gpu *gpu = &r->gpus[r->n_gpus];
+	if (r->n_gpus < PROC_CARDS_MAX) {
+		struct proc_card *gpu = &r->gpus[r->n_gpus];
 		str_copy(gpu->pci, sizeof(gpu->pci), pci);
 		str_copy(gpu->name, sizeof(gpu->name), name);
 		str_copy(gpu->uuid, sizeof(gpu->uuid), uuid);

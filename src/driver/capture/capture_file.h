@@ -50,10 +50,10 @@ struct capture_file {
 	struct nvml_round *rounds;
 	size_t n_rounds, cap_rounds;
 	struct nvml_site site;
-	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
-	bool asleep[NVML_HOST_GPUS];
+	struct proc_card gpus[PROC_CARDS_MAX];
+	bool asleep[PROC_CARDS_MAX];
 	size_t n_gpus;
-	bool stuck[NVML_HOST_GPUS];	    /* a call to the card did not return */
+	bool stuck[PROC_CARDS_MAX];	    /* a call to the card did not return */
 	const char *made, *system, *kernel; /* or "" */
 	const char *library;		    /* "" when there was none */
 };

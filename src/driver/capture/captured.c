@@ -16,7 +16,7 @@ bool captured_asleep(const struct capture_play *play, const char *pci)
 	return false;
 }
 
-size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus)
+size_t captured_gpus(const struct capture_play *play, struct proc_card *gpus)
 {
 	const struct capture_file *r = capture_play_recorded(play);
 	memcpy(gpus, r->gpus, r->n_gpus * sizeof(gpus[0]));

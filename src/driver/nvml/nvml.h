@@ -186,10 +186,10 @@ void nvml_diagnose_at(
 	const struct diagnosis *d, const struct nvml_site *site, struct findings *f);
 
 /* captured.c: what a capture says about its host: its processes (source_ops.describe), whether
- * a card was asleep, and its cards in /proc (as many as NVML_HOST_GPUS). */
+ * a card was asleep, and its cards in /proc (as many as PROC_CARDS_MAX). */
 bool captured_describe(struct source *base, uint32_t pid, struct process_id *id);
 bool captured_asleep(const struct capture_play *play, const char *pci);
-size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus);
+size_t captured_gpus(const struct capture_play *play, struct proc_card *gpus);
 
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_util_drain(struct nvml_source *s, size_t card);

@@ -279,8 +279,8 @@ static struct nvml_device *claim_device(struct nvml_source *s, const struct card
 
 /* Finds what is known of the device at an index without asking it: from the kernel's list, or
  * from the last scan. */
-static void guess_identity(const struct nvml_source *s, int index,
-	const struct nvml_host_gpu *gpu, struct card_id *id)
+static void guess_identity(
+	const struct nvml_source *s, int index, const struct proc_card *gpu, struct card_id *id)
 {
 	*id = (struct card_id){ .index = index,
 		.mig_index = -1,
@@ -345,7 +345,7 @@ static int open_index(struct nvml_source *s, int index)
 
 /* Notes a device that exists but cannot be opened. */
 static void refuse_index(
-	struct nvml_source *s, int index, const struct nvml_host_gpu *gpu, int code)
+	struct nvml_source *s, int index, const struct proc_card *gpu, int code)
 {
 	struct card_id id;
 	guess_identity(s, index, gpu, &id);
@@ -364,7 +364,7 @@ static bool is_asleep(
 }
 
 /* Does not touch the device if it sleeps; false: it is awake, or its address is not known. */
-static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_host_gpu *gpu)
+static bool leave_asleep(struct nvml_source *s, int index, const struct proc_card *gpu)
 {
 	struct card_id id;
 	struct nvml_host_power power = { 0 };
@@ -382,14 +382,14 @@ static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_hos
 /* Opens the devices that can be opened and do not sleep; codes[] says why the others were not
  * opened. `gpus` is the card at each index, as far as it is known, or NULL. Returns the code
  * when the driver as a whole is down. */
-static int open_devices(struct nvml_source *s, size_t count, const struct nvml_host_gpu *gpus,
+static int open_devices(struct nvml_source *s, size_t count, const struct proc_card *gpus,
 	bool may_sleep, int *codes)
 {
 	size_t nothing = 0;
 	for (size_t i = 0; i < s->n_devices; i++)
 		s->devices[i].found = false;
 	for (size_t i = 0; i < count; i++) {
-		const struct nvml_host_gpu *gpu = gpus ? &gpus[i] : NULL;
+		const struct proc_card *gpu = gpus ? &gpus[i] : NULL;
 		codes[i] = NVML_OK;
 		if (source_is_avoided(s->avoids, (int)i, gpu ? gpu->pci : ""))
 			codes[i] = NVML_STUCK;
@@ -403,7 +403,7 @@ static int open_devices(struct nvml_source *s, size_t count, const struct nvml_h
 }
 
 /* Whether an opened device is at another place than in the list. */
-static bool is_other_order(const struct nvml_source *s, const struct nvml_host_gpu *gpus)
+static bool is_other_order(const struct nvml_source *s, const struct proc_card *gpus)
 {
 	for (size_t i = 0; i < s->n_devices; i++) {
 		const struct nvml_device *d = &s->devices[i];
@@ -416,19 +416,18 @@ static bool is_other_order(const struct nvml_source *s, const struct nvml_host_g
 
 int nvml_cards_find(struct nvml_source *s, struct err *e)
 {
-	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
-	int codes[NVML_HOST_GPUS];
+	struct proc_card gpus[PROC_CARDS_MAX];
+	int codes[PROC_CARDS_MAX];
 	unsigned count = 0;
 	nvml_enter(s, -1, "nvmlDeviceGetCount");
 	int code = s->lib.api.count(&count);
 	for (size_t i = 0; i < s->n_devices; i++) /* they may change */
 		nvml_host_power_close(&s->devices[i].power);
-	if (count > NVML_HOST_GPUS)
-		count = NVML_HOST_GPUS;
+	if (count > PROC_CARDS_MAX)
+		count = PROC_CARDS_MAX;
 	/* The driver numbers the cards by bus address. A list with another length or order
 	 * cannot be used; then a sleeping card may be woken. */
-	size_t known = s->play ? captured_gpus(s->play, gpus)
-			       : nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS);
+	size_t known = s->play ? captured_gpus(s->play, gpus) : nvml_host_cards(s->root, gpus);
 	bool matched = known == count;
 	if (code == NVML_OK)
 		code = open_devices(s, count, matched ? gpus : NULL, true, codes);
@@ -452,7 +451,7 @@ int nvml_cards_find(struct nvml_source *s, struct err *e)
 				d->status == CARD_STATUS_LOST ? d->code : NVML_LOST);
 	}
 	/* By index, so that new cards come in the driver's order. */
-	for (int index = 0; index < NVML_HOST_GPUS; index++)
+	for (int index = 0; index < PROC_CARDS_MAX; index++)
 		for (size_t i = 0; i < s->n_devices; i++)
 			if (s->devices[i].id.index == index)
 				show_device(s, i);

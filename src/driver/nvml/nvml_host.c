@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "proc/proc.h"
 
 enum { SMALL_FILE = 4096 };
 
@@ -94,50 +95,13 @@ double nvml_host_root_port_gen(const char *root, const char *pci)
 	return NAN;
 }
 
-/* Copies what follows "KEY:" and blanks on its line. */
-static void copy_value(const char *text, const char *key, char *dst, size_t cap)
+size_t nvml_host_cards(const char *root, struct proc_card cards[PROC_CARDS_MAX])
 {
-	const char *found = strstr(text, key);
-	if (!found)
-		return;
-	found += strlen(key);
-	found += strspn(found, " \t");
-	str_escape(dst, cap, found, strcspn(found, "\n"));
-}
-
-static int by_address(const void *a, const void *b)
-{
-	return strcmp(
-		((const struct nvml_host_gpu *)a)->pci, ((const struct nvml_host_gpu *)b)->pci);
-}
-
-size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
-{
-	DIR *dir = open_below(root, "/proc/driver/nvidia/gpus");
-	if (!dir)
+	int proc = -1;
+	if (proc_open(&proc, root, NULL) != 0)
 		return 0;
-	size_t n = 0;
-	for (struct dirent *entry; n < max && (entry = readdir(dir)) != NULL;) {
-		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= PCI_CAP)
-			continue;
-		gpus[n] = (struct nvml_host_gpu){ 0 };
-		str_copy(gpus[n].pci, sizeof(gpus[n].pci), entry->d_name);
-		struct nvml_host_gpu *gpu = &gpus[n];
-		char path[128], text[SMALL_FILE];
-		snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information",
-			gpu->pci);
-		if (file_read_below(root, path, text, sizeof(text)) > 0) {
-			copy_value(text, "Model:", gpu->name, sizeof(gpu->name));
-			copy_value(text, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
-			/* The module prints question marks for a card that it has not
-			 * initialised yet. */
-			if (strchr(gpu->uuid, '?') || strncmp(gpu->uuid, "GPU-", 4) != 0)
-				gpu->uuid[0] = '\0';
-		}
-		n++;
-	}
-	closedir(dir);
-	qsort(gpus, n, sizeof(gpus[0]), by_address);
+	size_t n = proc_cards_read(proc, cards);
+	close(proc);
 	return n;
 }
 

@@ -7,15 +7,7 @@
 #include <stddef.h>
 
 #include "model/reading.h"
-
-enum { NVML_HOST_GPUS = 64 }; /* more cards than any host has */
-
-/* One directory of /proc/driver/nvidia/gpus. */
-struct nvml_host_gpu {
-	char pci[PCI_CAP];	  /* sysfs form "0000:17:00.0" */
-	char uuid[UUID_CAP];	  /* "" while the driver does not know it */
-	char name[CARD_NAME_CAP]; /* "" when unknown */
-};
+#include "proc/proc_cards.h"
 
 /* Whether the kernel module is loaded. */
 bool nvml_host_has_module(const char *root);
@@ -37,8 +29,8 @@ void nvml_host_power_close(struct nvml_host_power *p);
  * as in a virtual machine. */
 double nvml_host_root_port_gen(const char *root, const char *pci);
 
-/* The cards that the module has, ordered by bus address; returns how many. */
-size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max);
+/* proc_cards_read() for ROOT/proc. */
+size_t nvml_host_cards(const char *root, struct proc_card cards[PROC_CARDS_MAX]);
 
 /* Bits; several may apply. */
 enum nvml_place {
