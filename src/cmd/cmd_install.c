@@ -1,10 +1,8 @@
 /* gua install and gua uninstall: make the recorder a service of the system, step by step, and
  * remove it again by the list of what was made. */
 #include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -299,32 +297,16 @@ static int make_file(struct install *s, size_t i, const char *path, struct err *
 	return rc;
 }
 
-static FILE *open_etc(const struct install *s, const char *name)
+/* Finds the line of the user in /etc/passwd below the root, or of the group in /etc/group;
+ * false: there is none. */
+static bool find_entry(const struct install *s, const char *name, char line[PATH_MAX])
 {
+	static const char head[] = INSTALLED_USER ":";
 	char path[PATH_MAX];
-	return path_of(s, name, path, NULL) == 0 ? fopen(path, "re") : NULL;
-}
-
-/* Reads the home directory of the user below the root; false: there is no such user. */
-static bool find_user(const struct install *s, char home[PATH_MAX])
-{
 	bool found = false;
-	FILE *file = open_etc(s, "/etc/passwd");
-	for (struct passwd *p; file && !found && (p = fgetpwent(file)) != NULL;) {
-		found = strcmp(p->pw_name, INSTALLED_USER) == 0;
-		str_copy(home, PATH_MAX, p->pw_dir);
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
-static bool find_group(const struct install *s)
-{
-	bool found = false;
-	FILE *file = open_etc(s, "/etc/group");
-	for (struct group *g; file && !found && (g = fgetgrent(file)) != NULL;)
-		found = strcmp(g->gr_name, INSTALLED_USER) == 0;
+	FILE *file = path_of(s, name, path, NULL) == 0 ? fopen(path, "re") : NULL;
+	while (file && !found && fgets(line, PATH_MAX, file))
+		found = strncmp(line, head, strlen(head)) == 0;
 	if (file)
 		fclose(file);
 	return found;
@@ -355,7 +337,7 @@ static int make_item(struct install *s, size_t i, struct err *e)
 	case ITEM_FILE:
 		return make_file(s, i, path, e);
 	case ITEM_USER:
-		if (find_user(s, unused)) {
+		if (find_entry(s, "/etc/passwd", unused)) {
 			keep("user " INSTALLED_USER, "there already");
 			return 0;
 		}
@@ -405,18 +387,20 @@ static int remove_file(struct install *s, size_t i, const char *path, struct err
 /* The user stays while there is data: otherwise another user could get the same uid. */
 static int remove_user(const struct install *s, struct err *e)
 {
-	char data[PATH_MAX], home[PATH_MAX];
+	char data[PATH_MAX], line[PATH_MAX], *home = line;
 	int rc = path_of(s, INSTALLED_DATA, data, e);
-	if (rc || !find_user(s, home))
+	if (rc || !find_entry(s, "/etc/passwd", line))
 		return rc;
-	if (strcmp(home, INSTALLED_DATA) != 0) {
+	for (int field = 0; field < 5; field++) /* passwd(5) */
+		strsep(&home, ":");
+	if (!home || strcmp(strsep(&home, ":"), INSTALLED_DATA) != 0) {
 		keep("user " INSTALLED_USER, "it has another home directory");
 	} else if (access(data, F_OK) == 0 && !(s->dry_run && s->purge)) {
 		keep("user " INSTALLED_USER, "the data belongs to it");
 	} else {
 		rc = RUN(s, e, "userdel", "--prefix=", INSTALLED_USER);
 		/* /etc/login.defs decides whether the group was removed too. */
-		if (!rc && !s->dry_run && find_group(s))
+		if (!rc && !s->dry_run && find_entry(s, "/etc/group", line))
 			rc = RUN(s, e, "groupdel", "--prefix=", INSTALLED_USER);
 	}
 	return rc;
@@ -633,7 +617,7 @@ static int run_uninstall(const struct call *call, struct err *e)
 	s->root = strcmp(s->root, "/") == 0 ? "" : s->root;
 	if (read_list(s, e))
 		return e->code;
-	bool due = s->purge && (find_user(s, path) || has_data(s, path));
+	bool due = s->purge && (find_entry(s, "/etc/passwd", path) || has_data(s, path));
 	for (size_t i = 0; i < N_ITEMS; i++)
 		due |= s->made[i];
 	if (!due)
