@@ -14,16 +14,16 @@
 
 enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 
-static bool in_choices(const char *choices, const char *word)
+int options_choice(const char *choices, const char *word)
 {
 	size_t len = strlen(word);
-	if (strchr(word, '|')) /* '|' separates the choices, so no choice contains it */
-		return false;
-	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-		if (strncmp(at, word, len) == 0 && (at[len] == '|' || at[len] == '\0') && len)
-			return true;
+	for (int i = 0; choices; i++) {
+		size_t n = strcspn(choices, "|");
+		if (n == len && memcmp(choices, word, len) == 0)
+			return i;
+		choices = choices[n] ? choices + n + 1 : NULL;
 	}
-	return false;
+	return -1;
 }
 
 /* A limit as the user would write it on the command line. */
@@ -113,7 +113,7 @@ int options_set_one(
 		return 0;
 	}
 	case OPTION_CHOICE:
-		if (!in_choices(row->choices, text))
+		if (options_choice(row->choices, text) < 0)
 			return err_set(e, ERR_USAGE,
 				strchr(row->choices, '|') ? "%s takes one of %s, not '%s'"
 							  : "%s must be %s, not '%s'",

@@ -78,6 +78,9 @@ struct written {
 int options_set_one(
 	const struct option_row *row, const struct written *as, void *values, struct err *e);
 
+/* The place of a word among choices "a|b|c", from 0; -1: it is none of them. */
+int options_choice(const char *choices, const char *word);
+
 /* No table has more rows. */
 #define OPTIONS_MAX 64
 

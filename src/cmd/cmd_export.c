@@ -54,20 +54,10 @@ static int add_label(struct str *labels, const char *text, struct err *e)
 	return 0;
 }
 
-static int cannot_write(struct err *e)
-{
-	return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-}
-
-static int flush_lines(struct str *out, void *context, struct err *e)
+static int print_lines(struct str *out, void *context, struct err *e)
 {
 	(void)context;
-	if (out->failed)
-		return err_memory(e);
-	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len)
-		return cannot_write(e);
-	str_clear(out);
-	return 0;
+	return cmd_write(stdout, out, e);
 }
 
 /* Prints to stdout. */
@@ -94,12 +84,10 @@ static int export_openmetrics(const struct store_list *stores, struct export_win
 	const struct backfill backfill = {
 		.step_s = (o->step_ms ? o->step_ms : STEP_DEFAULT_MS) / 1000,
 		.labels = str_text(&labels),
-		.flush = flush_lines
+		.flush = print_lines
 	};
 	if (rc == 0)
 		rc = history_print(&out, h, &backfill, e);
-	if (rc == 0 && fflush(stdout) != 0)
-		rc = cannot_write(e);
 	str_finish(&out);
 	history_close(h);
 	str_finish(&labels);
@@ -135,7 +123,7 @@ static int export_store(
 		rc = err_set(
 			e, ERR_WORLD, "cannot read the temporary file: %s", strerror(errno));
 	else if (n > 0 || fflush(stdout) != 0)
-		rc = cannot_write(e);
+		rc = err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
 	close(fd);
 	return rc;
 }
@@ -184,9 +172,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event",
-	"spell", "lease" };
-
 /* The output of the rows. */
 struct sink {
 	struct column columns[EXPORT_MAX_COLUMNS];
@@ -197,15 +182,6 @@ struct sink {
 };
 
 enum { FLUSH_BYTES = 64 * 1024 };
-
-/* Writes the buffered rows if there are enough, or if `all`. */
-static int flush(struct sink *s, bool all, struct err *e)
-{
-	if (!all && !s->out.failed && s->out.len < FLUSH_BYTES)
-		return 0;
-	int rc = flush_lines(&s->out, NULL, e);
-	return rc == 0 && all && fflush(stdout) != 0 ? cannot_write(e) : rc;
-}
 
 static int export_file(struct sink *s, const char *path, struct export_window window,
 	enum export_what what, struct err *e)
@@ -228,7 +204,8 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 			rows_json_row(&s->json, s->columns, s->n_columns, cells);
 		else
 			rows_add(&s->out, s->columns, s->n_columns, cells);
-		rc = flush(s, false, e);
+		bool full = s->out.failed || s->out.len >= FLUSH_BYTES;
+		rc = full ? cmd_write(stdout, &s->out, e) : 0;
 	}
 	export_close(x);
 	return rc;
@@ -237,9 +214,10 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 /* The host of a JSON document is that of all rows; null if there are several hosts, because
  * then each row names its host. */
 static int export_all(struct sink *s, const struct store_list *stores,
-	struct export_window window, enum export_what what, struct err *e)
+	struct export_window window, const char *name, struct err *e)
 {
 	char host[EXPORT_HOST_CAP] = "";
+	enum export_what what = (enum export_what)options_choice(EXPORT_NAMES, name);
 	int rc = s->is_json ? export_host(host, stores->paths, stores->n, e) : 0;
 	s->n_columns = export_columns(what, s->columns);
 	if (s->is_json) {
@@ -247,7 +225,7 @@ static int export_all(struct sink *s, const struct store_list *stores,
 		json_open(&s->json, NULL, '{');
 		json_text(&s->json, "schema", "gua-export-1");
 		json_text(&s->json, "host", *host ? host : NULL);
-		json_text(&s->json, "what", whats[what]);
+		json_text(&s->json, "what", name);
 		json_open(&s->json, "rows", '[');
 	} else {
 		rows_header(&s->out, s->columns, s->n_columns);
@@ -258,7 +236,7 @@ static int export_all(struct sink *s, const struct store_list *stores,
 		json_close(&s->json, ']');
 		json_close(&s->json, '}');
 	}
-	return rc ? rc : flush(s, true, e);
+	return rc ? rc : cmd_write(stdout, &s->out, e);
 }
 
 /* Sets the format; ERR_USAGE if two are given, or if an option belongs to another format. */
@@ -290,10 +268,6 @@ static int run(const struct call *call, struct err *e)
 	struct store_list stores = { 0 };
 	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
 	int64_t now_ms;
-	enum export_what what = EXPORT_USAGE;
-	for (int i = 0; i < EXPORT_WHATS && o->what; i++)
-		if (strcmp(whats[i], o->what) == 0)
-			what = (enum export_what)i;
 	const char *identities = call->conf->options.metrics.identities;
 	if (read_format(o, identities != NULL, e) || cmd_now(o->now, &now_ms, e))
 		return ERR_USAGE;
@@ -310,7 +284,7 @@ static int run(const struct call *call, struct err *e)
 	else if (rc == 0 && o->openmetrics)
 		rc = export_openmetrics(&stores, window, &o->past, &call->conf->values, e);
 	else if (rc == 0)
-		rc = export_all(&s, &stores, window, what, e);
+		rc = export_all(&s, &stores, window, o->what ? o->what : "usage", e);
 	str_finish(&s.out);
 	store_list_finish(&stores);
 	return rc;

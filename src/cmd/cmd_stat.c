@@ -70,20 +70,16 @@ static int read_pair(const struct pair_option *o, const char *text, struct err *
 {
 	if (!text)
 		return 0;
+	char word[TEXT_LIST_WORD_CAP];
 	*o->given[0] = *o->given[1] = *text == '\0';
-	for (const char *at = text; *at;) {
-		size_t len = strcspn(at, ",");
-		bool known = false;
-		for (size_t i = 0; i < 2; i++) {
-			bool same = len == strlen(o->words[i]) &&
-				    strncmp(at, o->words[i], len) == 0;
-			*o->given[i] |= same;
-			known |= same;
-		}
-		if (!known)
+	for (const char *at = text; options_list_word(&at, word);) {
+		size_t i = 0;
+		while (i < 2 && strcmp(word, o->words[i]) != 0)
+			i++;
+		if (i == 2)
 			return err_set(e, ERR_USAGE, "--%s takes %s,%s, not '%s'", o->name,
 				o->words[0], o->words[1], text);
-		at += len + (at[len] == ',');
+		*o->given[i] = true;
 	}
 	return 0;
 }

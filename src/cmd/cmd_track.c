@@ -407,9 +407,7 @@ static int write_report(struct session *s, struct err *e)
 	const struct track_values *v = s->v;
 	struct str out = { 0 };
 	struct track_style style = {
-		.format = !v->format || strcmp(v->format, "text") == 0 ? TRACK_TEXT
-			  : strcmp(v->format, "json") == 0	       ? TRACK_JSON
-								       : TRACK_CSV,
+		.format = v->style,
 		.ram_unit = v->ram_unit,
 		.gpu_ram_unit = v->gpu_ram_unit,
 		.time_unit = v->time_unit,
@@ -466,9 +464,8 @@ static int track(struct session *s)
 	if (v->announce) {
 		/* gpu-tracker's last line; not to standard output if that has the JSON or
 		 * CSV. */
-		bool text = !v->format || strcmp(v->format, "text") == 0;
 		bool to_file = v->output && strcmp(v->output, "-") != 0;
-		fprintf(text || to_file ? stdout : stderr,
+		fprintf(v->style == TRACK_TEXT || to_file ? stdout : stderr,
 			"Resource tracking complete. Process completed with status code: %d\n",
 			status > 128 ? 128 - status : status);
 		fflush(stdout);

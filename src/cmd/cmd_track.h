@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "cmd/cmd.h"
 #include "driver/source.h"
+#include "render/track.h"
 
 enum { TRACK_MAX_UUIDS = 64 };
 
@@ -21,6 +22,7 @@ struct track_values {
 	bool version;  /* gpu-tracker's option */
 	const char *default_size, *default_time; /* units when no unit is given; NULL: auto */
 	/* Computed from the values above. */
+	enum track_format style;
 	int64_t interval_ms;
 	const char *uuid_list[TRACK_MAX_UUIDS];
 	size_t n_uuids;

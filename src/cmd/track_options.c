@@ -27,7 +27,7 @@ const struct option_row track_options[] = {
 	{ OPTION_TEXT, 'o', "output", "FILE",
 		"write the report to FILE (default: standard error)", AT(output) },
 	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default), json or csv",
-		.choices = "text|json|csv", AT(format) },
+		.choices = TRACK_FORMATS, AT(format) },
 	{ OPTION_FLAG, 'v', "verbose", .help = "text: all values, as gpu-tracker prints them",
 		AT(verbose) },
 	{ OPTION_TEXT, 0, "st", "TIME",
@@ -224,8 +224,10 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 	if (v->config && read_config(v, given, e))
 		return e->code;
 	const char *file = v->tracking_file;
+	v->style = v->format ? (enum track_format)options_choice(TRACK_FORMATS, v->format)
+			     : TRACK_TEXT;
 	/* An automatic unit is for people; programs always get the same unit. */
-	bool for_programs = v->format && strcmp(v->format, "text") != 0;
+	bool for_programs = v->style != TRACK_TEXT;
 	const char *size = v->default_size ? v->default_size : for_programs ? "bytes" : "auto";
 	const char *time = v->default_time ? v->default_time
 			   : for_programs  ? "seconds"

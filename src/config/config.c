@@ -602,8 +602,7 @@ struct rules config_rules(const struct config *c)
 
 enum privacy config_privacy(const struct config *c)
 {
-	bool strict = strcmp(c->privacy, privacy_names[PRIVACY_STRICT]) == 0;
-	return strict ? PRIVACY_STRICT : PRIVACY_NORMAL;
+	return (enum privacy)options_choice(PRIVACY_WORDS, c->privacy);
 }
 
 double config_price_of(const struct config_prices *prices, const char *name, bool is_instance)

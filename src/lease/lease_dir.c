@@ -19,6 +19,7 @@
 #include "base/duration.h"
 #include "base/file.h"
 #include "base/ini.h"
+#include "base/options.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 #include "proc/proc_cards.h"
@@ -64,8 +65,8 @@ struct seen {
 struct entry {
 	struct lease lease;
 	size_t place;
-	struct str cards;      /* as written */
-	const char *numbering; /* NULL: that of the configuration */
+	struct str cards; /* as written */
+	int numbering;	  /* -1: that of the configuration */
 	int64_t written_ms;
 	bool watched, has_cgroup, cgroup_gone;
 };
@@ -79,6 +80,7 @@ enum { PICKS_MAX = 64 };
 
 struct lease_dir {
 	struct lease_dir_options o;
+	int numbering; /* of the options */
 	char path[PATH_MAX];
 	int proc;
 	int64_t boot_ms;
@@ -100,14 +102,9 @@ struct lease_dir {
 	struct leases out;
 };
 
-/* The same word, for ever; NULL: another one. */
-static const char *find_numbering(const char *word)
+static int find_numbering(const char *word)
 {
-	static const char *const words[] = { "auto", "nvml", "minor" };
-	for (size_t i = 0; word && i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i]) == 0)
-			return words[i];
-	return NULL;
+	return word ? options_choice(LEASE_NUMBERINGS, word) : -1;
 }
 
 int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, struct err *e)
@@ -117,7 +114,7 @@ int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, s
 	if (!d)
 		return err_memory(e);
 	d->o = *o;
-	d->o.numbering = find_numbering(o->numbering);
+	d->numbering = find_numbering(o->numbering);
 	d->proc = -1;
 	int rc = file_path(d->path, "%s%s", o->path ? "" : o->root,
 			 o->path ? o->path : LEASE_DIR_PATH)
@@ -310,9 +307,9 @@ static void take_lease(struct lease_dir *d, size_t place, const char *name, stru
 		return;
 	struct entry entry = { .lease = lease_file_lease(&f, places[place].kind, c->written_ms),
 		.place = place,
+		.numbering = find_numbering(f.numbering),
 		.written_ms = c->written_ms,
 		.watched = f.watched && strcmp(f.watched, "yes") == 0 };
-	entry.numbering = find_numbering(f.numbering);
 	str_add(&entry.cards, f.cards);
 	name_owner(d, &entry.lease);
 	if (!add_entry(d, &entry))
@@ -334,6 +331,7 @@ static void take_card(struct lease_dir *d, size_t place, const char *card,
 	}
 	struct entry entry = { .lease = lease_file_lease(f, places[place].kind, written_ms),
 		.place = place,
+		.numbering = -1,
 		.written_ms = written_ms };
 	str_add(&entry.cards, card);
 	name_owner(d, &entry.lease);
@@ -637,16 +635,16 @@ static int64_t silent_ms(const struct lease_dir *d, const struct entry *n, int64
 	       LEASE_DIR_MISSED * (s->heartbeat_ms > 0 ? s->heartbeat_ms : HEARTBEAT_MS);
 }
 
-static const char *numbering_problem(const struct lease_dir *d, const char *numbering)
+static const char *numbering_problem(const struct lease_dir *d, int numbering)
 {
-	bool is_auto = !numbering || strcmp(numbering, "auto") == 0;
 	if (d->n_cards == 0)
 		return "the driver does not list its cards";
 	for (size_t i = 0; i < d->n_cards; i++) {
 		if (d->cards[i].has_mig)
 			return "a card is divided into MIG instances, which have numbers of "
 			       "their own";
-		if (is_auto && d->cards[i].minor != (int64_t)i)
+		if (numbering != NUMBERING_NVML && numbering != NUMBERING_MINOR &&
+			d->cards[i].minor != (int64_t)i)
 			return "the minor numbers of the cards are not in the order of their "
 			       "PCI addresses; say in gua.conf what numbers mean: [leases] "
 			       "numbering";
@@ -657,20 +655,19 @@ static const char *numbering_problem(const struct lease_dir *d, const char *numb
 const char *lease_dir_numbering_problem(struct lease_dir *d)
 {
 	d->n_cards = proc_cards_read(d->proc, d->cards);
-	return numbering_problem(d, d->o.numbering);
+	return numbering_problem(d, d->numbering);
 }
 
 /* The UUID of a card that a lease names by a number; "": which one is not known. */
-static const char *card_of(const struct lease_dir *d, const char *numbering, const char *number)
+static const char *card_of(const struct lease_dir *d, int numbering, const char *number)
 {
 	char *end = NULL;
 	long long n = strtoll(number, &end, 10);
-	numbering = numbering ? numbering : d->o.numbering;
+	numbering = numbering >= 0 ? numbering : d->numbering;
 	if (*end || numbering_problem(d, numbering))
 		return "";
-	bool minor = numbering && strcmp(numbering, "minor") == 0;
 	for (size_t i = 0; i < d->n_cards; i++)
-		if ((minor ? d->cards[i].minor : (int64_t)i) == n)
+		if ((numbering == NUMBERING_MINOR ? d->cards[i].minor : (int64_t)i) == n)
 			return d->cards[i].uuid;
 	return "";
 }

@@ -14,6 +14,7 @@ enum { LEASE_FILE_MAX = 16384, LEASE_FILE_NAME_CAP = 256 };
 
 /* To which numbers of cards a number belongs. */
 #define LEASE_NUMBERINGS "auto|nvml|minor"
+enum { NUMBERING_AUTO, NUMBERING_NVML, NUMBERING_MINOR }; /* in that order */
 
 /* The values of a file. Texts are NULL if they are not given, and point into its bytes. */
 struct lease_file {

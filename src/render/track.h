@@ -26,6 +26,7 @@ void track_sizes(struct str *out);
 void track_times(struct str *out);
 
 enum track_format { TRACK_TEXT, TRACK_JSON, TRACK_CSV };
+#define TRACK_FORMATS "text|json|csv" /* in that order */
 
 struct track_style {
 	enum track_format format;
