@@ -6,19 +6,21 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/moment.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 
+struct brief cmd_name(const struct command *self)
+{
+	return self->called ? str_brief("%s", self->called) : str_brief("gua %s", self->name);
+}
+
 /* "usage: gua NAME ARGUMENTS" */
 static void add_usage(struct str *out, const struct command *self)
 {
-	str_add(out, "usage: ");
-	if (self->called)
-		str_add(out, self->called);
-	else
-		str_addf(out, "gua %s", self->name);
-	str_addf(out, "%s%s\n", *self->usage ? " " : "", self->usage);
+	str_addf(out, "usage: %s%s%s\n", cmd_name(self).text, *self->usage ? " " : "",
+		self->usage);
 }
 
 /* Returns the index of the first operand, or 0 if *status must be returned. */
@@ -123,10 +125,7 @@ int cmd_fail(const struct command *self, const struct err *e)
 	struct str out = { 0 };
 	if (self->fail)
 		return self->fail(self, e);
-	if (self->called)
-		str_addf(&out, "%s: %s\n", self->called, e->text);
-	else
-		str_addf(&out, "gua %s: %s\n", self->name, e->text);
+	str_addf(&out, "%s: %s\n", cmd_name(self).text, e->text);
 	if (e->code == ERR_USAGE)
 		add_usage(&out, self);
 	fputs(str_text(&out), stderr);
@@ -151,6 +150,15 @@ int cmd_print(const struct command *self, struct str *out)
 	int rc = cmd_write(stdout, out, &e);
 	str_finish(out);
 	return rc ? cmd_fail(self, &e) : 0;
+}
+
+int cmd_print_to(const char *path, const struct command *self, struct str *out, struct err *e)
+{
+	if (!path)
+		return cmd_print(self, out);
+	int rc = out->failed ? err_memory(e) : file_replace(path, str_text(out), out->len, e);
+	str_finish(out);
+	return rc;
 }
 
 const char *cmd_variable(const char *name)

@@ -56,6 +56,8 @@ int cmd_call(const struct command *self, int argc, char **argv);
  * an error with the usage line was printed. */
 int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status);
 
+/* "gua NAME", or what the user typed instead. */
+struct brief cmd_name(const struct command *self);
 /* Prints "gua NAME: TEXT" to stderr, with the usage line for ERR_USAGE, and returns the exit
  * status. */
 int cmd_fail(const struct command *self, const struct err *e);
@@ -65,6 +67,8 @@ int cmd_write(FILE *to, struct str *text, struct err *e);
 /* Prints all of `out` to stdout and finishes it; returns the exit status (1: could not write).
  */
 int cmd_print(const struct command *self, struct str *out);
+/* The same into a file, which is replaced whole or not at all, unless `path` is NULL. */
+int cmd_print_to(const char *path, const struct command *self, struct str *out, struct err *e);
 
 /* The value of an environment variable; NULL: it is not set, or empty. */
 const char *cmd_variable(const char *name);

@@ -135,18 +135,10 @@ static const char daemon_details[] =
 /* Reads into `c`. If an option is wrong, returns ERR_USAGE and fills `e`. */
 static int read_into(const struct daemon *d, struct configuration *c, struct err *e)
 {
-	char text[2048];
-	int rc = configure_read(c, &d->v.conf, e);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < c->settings.n_errors; i++) {
-		settings_error_text(&c->settings, i, text, sizeof(text));
-		if (configure_is_option(c, i))
-			return err_set(e, ERR_USAGE, "%s", text);
-		log_warning("%s", text);
-	}
-	configure_override(d->self, c);
-	return 0;
+	int rc = configure_leniently(c, &d->v.conf, log_warning, e);
+	if (!rc)
+		configure_override(d->self, c);
+	return rc;
 }
 
 /* Reads the configuration. Fails only for a wrong option. Data that was stored by mistake

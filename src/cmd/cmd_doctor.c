@@ -217,12 +217,11 @@ static void examine_store(const struct host *x, struct findings *f)
 static void examine_configured(const struct host *x, struct findings *f)
 {
 	struct configuration conf = { .root = x->root };
-	const struct configure_options none = { 0 };
 	struct err e = { 0 };
 	char missed[CHANNEL_REACH_CAP];
 	char wrong[PATH_MAX + 256];
 	bool tells = false;
-	if (configure_read(&conf, &none, &e) == 0) {
+	if (configure_read(&conf, NULL, &e) == 0) {
 		if (conf.settings.n_errors) {
 			settings_error_text(&conf.settings, 0, wrong, sizeof(wrong));
 			finding_advise(

@@ -149,10 +149,7 @@ static int run_list(struct lease_command *x, struct err *e)
 	struct str out = { 0 };
 	struct json j = { .out = &out, .lines = 2 };
 	const struct leases *all = read_leases(&x->place, &d, e);
-	const struct text_style style = { .columns = terminal_columns(),
-		.ascii = !terminal_is_utf8(),
-		.color = terminal_has_color(),
-		.utc = x->o->utc };
+	const struct text_style style = terminal_style(false, x->o->utc);
 	for (size_t i = 0; all && i < all->n; i++)
 		add_line(&t, all, &all->v[i]);
 	if (all && x->o->json) {
@@ -317,20 +314,6 @@ static const struct subcommand *find(struct lease_command *x, char **words, stru
 	return e->code ? NULL : sub;
 }
 
-/* Reads the configuration; what is wrong in a file is left out, but not in --set. */
-static int configure_leniently(
-	struct configuration *conf, const struct configure_options *o, struct err *e)
-{
-	char text[512];
-	int rc = configure_read(conf, o, e);
-	for (size_t i = 0; rc == 0 && i < conf->settings.n_errors; i++) {
-		settings_error_text(&conf->settings, i, text, sizeof(text));
-		if (configure_is_option(conf, i))
-			rc = err_set(e, ERR_USAGE, "%s", text);
-	}
-	return rc;
-}
-
 static int run(const struct call *call, struct err *e)
 {
 	const struct command *self = call->self;
@@ -354,7 +337,7 @@ static int run(const struct call *call, struct err *e)
 	call->conf->root = o->root;
 	/* What writes leases goes on with what is right in a file, as the recorder does. */
 	if (sub->run != run_list && sub->run != run_check) {
-		if (configure_leniently(call->conf, &o->conf, e) != 0)
+		if (configure_leniently(call->conf, &o->conf, NULL, e) != 0)
 			return e->code;
 	} else if (configure(self, call->conf, &o->conf, &status)) {
 		return status;

@@ -2,7 +2,6 @@
  * file for node_exporter's textfile collector. */
 #include <string.h>
 
-#include "base/file.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
@@ -54,7 +53,7 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	if (rc == 0)
 		exposition_print(out, &s, o->openmetrics);
 	scrape_finish(&s);
-	return rc == 0 && out->failed ? err_memory(e) : rc;
+	return rc;
 }
 
 static int run(const struct call *call, struct err *e)
@@ -62,10 +61,8 @@ static int run(const struct call *call, struct err *e)
 	const struct metrics_options *o = call->values;
 	struct str out = { 0 };
 	int rc = print(&out, o, &call->conf->values, e);
-	if (rc == 0 && o->textfile)
-		rc = file_replace(o->textfile, out.data, out.len, e);
-	else if (rc == 0)
-		rc = cmd_print(call->self, &out);
+	if (rc == 0)
+		return cmd_print_to(o->textfile, call->self, &out, e);
 	str_finish(&out);
 	return rc;
 }

@@ -207,7 +207,6 @@ static void open_leases(struct search *s)
 {
 	const char *root = s->v->live.from.root;
 	struct configuration conf = { .root = root };
-	const struct configure_options usual = { 0 };
 	struct cgroup_labels labels = { 0 };
 	char bytes[4096];
 	struct err e = { 0 };
@@ -218,7 +217,7 @@ static void open_leases(struct search *s)
 		close(proc);
 	}
 	str_copy(s->job, sizeof(s->job), labels.job);
-	bool read = configure_read(&conf, &usual, &e) == 0;
+	bool read = configure_read(&conf, NULL, &e) == 0;
 	const struct lease_dir_options o = { .path = s->v->leases,
 		.root = root,
 		.numbering = read ? conf.values.leases.numbering : NULL };

@@ -183,13 +183,9 @@ static int print_report(const struct call *call, const struct report *r, struct 
 	} else {
 		report_text(&out, r, &style);
 	}
-	if (!o->output)
-		return terminal_page(call->self, &out, o->no_pager || (!text && !o->digest));
-	/* The file is replaced only when everything is written. */
-	int rc = out.failed ? err_memory(e)
-			    : file_replace(o->output, str_text(&out), out.len, e);
-	str_finish(&out);
-	return rc;
+	if (o->output)
+		return cmd_print_to(o->output, call->self, &out, e);
+	return terminal_page(call->self, &out, o->no_pager || (!text && !o->digest));
 }
 
 /* Without --format the end of the file's name decides: week.html is a page. */

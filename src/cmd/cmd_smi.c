@@ -55,10 +55,10 @@ static const struct option_row options[] = {
 
 /* Wrong usage. An option that does not exist has a status of its own in nvidia-smi, and its
  * sentence is on standard output. */
-static int fail_usage(const struct command *self, const char *name, const char *text)
+static int fail_usage(const struct command *self, const char *text)
 {
 	static const char *const unknown[] = { "unknown option ", "unexpected argument '" };
-	fprintf(stderr, "usage: %s %s\n", name, self->usage);
+	fprintf(stderr, "usage: %s %s\n", cmd_name(self).text, self->usage);
 	const char *no_value = strstr(text, " needs a value");
 	if (no_value) {
 		printf("ERROR: Option %.*s is missing its value. Please run 'nvidia-smi -h' "
@@ -83,10 +83,9 @@ static int fail(const struct command *self, const struct err *e)
 {
 	int number = e->number;
 	bool driver = e->code == ERR_WORLD && number;
-	const char *name = self->called ? self->called : "gua smi";
-	fprintf(stderr, "%s: %s\n", name, e->text);
+	fprintf(stderr, "%s: %s\n", cmd_name(self).text, e->text);
 	if (e->code == ERR_USAGE)
-		return fail_usage(self, name, e->text);
+		return fail_usage(self, e->text);
 	if (e->code == ERR_NOTHING || (driver && number == CODE_NO_GPU)) {
 		puts("No devices were found");
 		return STATUS_NOTHING;
@@ -160,9 +159,8 @@ static int monitor(const struct command *self, int argc, char **argv)
 		.live.only_named = true, .processes = true, .select = "u"
 	};
 	struct command own = cmd_dmon;
-	char name[NAME_MAX + 8];
-	snprintf(name, sizeof(name), "%s %s", self->called ? self->called : "gua smi", argv[0]);
-	own.called = name;
+	struct brief name = str_brief("%s %s", cmd_name(self).text, argv[0]);
+	own.called = name.text;
 	own.fail = fail;
 	own.initial = strcmp(argv[0], "pmon") == 0 ? &pmon : &dmon;
 	return cmd_run(&own, argc, argv);
@@ -188,7 +186,8 @@ static int query(const struct call *call, struct err *e)
 		printf("Field \"%s\" is not a valid field to query.\n\n", safe);
 		fflush(stdout);
 	}
-	own.called = call->self->called ? call->self->called : "gua smi";
+	struct brief name = cmd_name(call->self);
+	own.called = name.text;
 	own.fail = fail;
 	asked.live.only_named = true;
 	int rc = own.run(&(struct call){ .self = &own, .values = &asked }, e);
@@ -312,7 +311,7 @@ static int start(const struct command *self, int argc, char **argv)
 	if (!no)
 		return cmd_call(&own, argc, argv);
 	fprintf(stderr, "%s: there is no '%s'%s; use NVIDIA's own nvidia-smi for that\n",
-		self->called ? self->called : "gua smi", no,
+		cmd_name(self).text, no,
 		strcmp(no, "topo") == 0 ? " other than 'topo -m'" : "");
 	return STATUS_UNAVAILABLE;
 }

@@ -21,6 +21,7 @@ struct values {
 	struct text_list paths, maps;
 };
 
+#define STATISTICS "min|max|mean|std"
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row options[] = {
@@ -34,7 +35,7 @@ static const struct option_row options[] = {
 	{ OPTION_TEXT, 0, "cconfig", "FILE", "compare: JSON with file_path_map and statistic",
 		AT(config) },
 	{ OPTION_CHOICE, 0, "stat", "STATISTIC", "compare: min, max, mean (default) or std",
-		.choices = "min|max|mean|std", AT(statistic) },
+		.choices = STATISTICS, AT(statistic) },
 	{ OPTION_TEXT, 'o', "output", "FILE",
 		"write the result to FILE (default: standard output)", AT(output) },
 	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default) or json",
@@ -45,22 +46,6 @@ static const struct option_row options[] = {
 static bool wants_json(const struct values *v)
 {
 	return v->format && strcmp(v->format, "json") == 0;
-}
-
-/* Writes to the file of --output, or to standard output. */
-static int put(
-	const struct command *self, const struct values *v, struct str *out, struct err *e)
-{
-	if (!v->output)
-		return cmd_print(self, out);
-	FILE *f = fopen(v->output, "we");
-	bool ok = f && !out->failed && fwrite(str_text(out), 1, out->len, f) == out->len;
-	if (f && fclose(f) != 0)
-		ok = false;
-	if (!ok)
-		err_set(e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
-	str_finish(out);
-	return e->code;
 }
 
 static int analyze(const struct command *self, const struct values *v, struct err *e)
@@ -77,7 +62,7 @@ static int analyze(const struct command *self, const struct values *v, struct er
 	else
 		subtrack_print_text(&out, &s);
 	subtrack_finish(&s);
-	return put(self, v, &out, e);
+	return cmd_print_to(v->output, self, &out, e);
 }
 
 static int not_hidden(const struct dirent *d)
@@ -177,17 +162,13 @@ static int load_config(json_t **config, const char *path, struct err *e)
 
 static int compare(const struct command *self, const struct values *v, struct err *e)
 {
-	static const char *const statistics[] = { "min", "max", "mean", "std" };
 	struct session_list list = { 0 };
 	struct subtrack_comparison c = { .sessions = list.items };
 	json_t *config = NULL;
 	int rc = load_config(&config, v->config, e);
 	const char *statistic = json_string_value(json_object_get(config, "statistic"));
 	c.statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
-	bool known = false;
-	for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++)
-		known |= strcmp(c.statistic, statistics[i]) == 0;
-	if (!rc && !known)
+	if (!rc && options_choice(STATISTICS, c.statistic) < 0)
 		rc = err_set(e, ERR_USAGE, "'%s' is not a statistic; use min, max, mean or std",
 			c.statistic);
 	if (!rc)
@@ -204,7 +185,7 @@ static int compare(const struct command *self, const struct values *v, struct er
 			subtrack_print_comparison_json(&out, c.result);
 		else
 			subtrack_print_comparison(&out, c.result);
-		rc = put(self, v, &out, e);
+		rc = cmd_print_to(v->output, self, &out, e);
 	}
 	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
 		free(list.names[i]);

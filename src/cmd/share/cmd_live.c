@@ -49,12 +49,11 @@ void cmd_live_note_captured(const char *source)
 static bool keeps_uids(const char *root)
 {
 	struct configuration conf = { .root = root };
-	const struct configure_options none = { 0 };
 	struct err e = { 0 };
 	if (!file_is_below(root, "/var/log/pods") &&
 		!file_is_below(root, LEASE_DIR_PATH "/" PODS_TABLE))
 		return false;
-	bool keeps = configure_read(&conf, &none, &e) == 0 &&
+	bool keeps = configure_read(&conf, NULL, &e) == 0 &&
 		     strcmp(conf.values.pod_user, "uid") == 0;
 	configure_finish(&conf);
 	return keeps;

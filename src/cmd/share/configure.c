@@ -110,21 +110,32 @@ static int read_place(struct configuration *c, size_t i, bool named, struct err 
 
 int configure_read(struct configuration *c, const struct configure_options *o, struct err *e)
 {
-	const char *named = configure_named(o->file);
+	const char *named = configure_named(o ? o->file : NULL);
 	int rc = 0;
 	c->settings.schema = &config_schema;
 	settings_finish(&c->settings);
 	find_places(c, named);
 	for (size_t i = 0; i < c->n_places && !rc; i++)
 		rc = read_place(c, i, named != NULL, e);
-	if (!rc && o->set.n)
+	if (!rc && o && o->set.n)
 		rc = settings_set(&c->settings, SET_OPTION, &o->set, e);
 	return rc ? rc : settings_apply(&c->settings, &c->values, e);
 }
 
-bool configure_is_option(const struct configuration *c, size_t error)
+int configure_leniently(struct configuration *c, const struct configure_options *o,
+	void (*log)(const char *format, ...), struct err *e)
 {
-	return strcmp(c->settings.files[c->settings.errors[error].file], SET_OPTION) == 0;
+	const struct settings *s = &c->settings;
+	char text[2048];
+	int rc = configure_read(c, o, e);
+	for (size_t i = 0; rc == 0 && i < s->n_errors; i++) {
+		settings_error_text(s, i, text, sizeof(text));
+		if (strcmp(s->files[s->errors[i].file], SET_OPTION) == 0)
+			rc = err_set(e, ERR_USAGE, "%s", text);
+		else if (log)
+			log("%s", text);
+	}
+	return rc;
 }
 
 void configure_rows(const struct command *self, struct option_row rows[OPTIONS_MAX])
@@ -169,14 +180,9 @@ int configure_again(
 {
 	struct configuration fresh = configure_like(c);
 	struct err e = { 0 };
-	char text[2048];
-	int rc = configure_read(&fresh, o, &e);
+	int rc = configure_leniently(&fresh, o, log_warning, &e);
 	if (rc)
 		log_warning("%s", e.text);
-	for (size_t i = 0; i < fresh.settings.n_errors && !rc; i++) {
-		settings_error_text(&fresh.settings, i, text, sizeof(text));
-		log_warning("%s", text);
-	}
 	bool worse = rc || fresh.settings.n_errors;
 	for (size_t i = 0; i < fresh.n_places && i < c->n_places && !rc; i++) {
 		if (c->places[i].found != CONFIG_READ ||

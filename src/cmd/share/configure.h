@@ -53,14 +53,17 @@ struct configuration {
 /* The file that the user named: the option's value, else GUA_CONFIG; NULL: none. */
 const char *configure_named(const char *option);
 
-/* Reads the files and --set. Errors in them are listed in c->settings, and the rest is in
- * force. Fails for an invalid --set, and when memory runs out. */
+/* Reads the files and --set (`o` NULL: there are no options). Errors in them are listed in
+ * c->settings, and the rest is in force. Fails for an invalid --set, and when memory runs out.
+ */
 int configure_read(struct configuration *c, const struct configure_options *o, struct err *e);
 
-/* Whether an error is in --set, not in a file. */
-bool configure_is_option(const struct configuration *c, size_t error);
+/* The same for a program that goes on with what is right: an error in --set is ERR_USAGE, and
+ * those in files are logged with `log` (NULL: not). */
+int configure_leniently(struct configuration *c, const struct configure_options *o,
+	void (*log)(const char *format, ...), struct err *e);
 
-/* The same for a command whose options have been parsed: prints the errors, and lets the
+/* For a command whose options have been parsed: reads, prints the errors, and lets the
  * options override the files. Returns 0 to continue, or 1 to return *status. */
 int configure(const struct command *self, struct configuration *c,
 	const struct configure_options *o, int *status);
