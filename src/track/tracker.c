@@ -41,14 +41,15 @@ void tracker_warn(struct track_result *r, const char *format, ...)
 		memcpy(r->warnings[r->n_warnings++], text, sizeof(text));
 }
 
-static void host_look(struct host *h)
+static void host_look(struct tracker *t)
 {
+	struct host *h = &t->host;
 	struct proc_memory memory;
 	struct proc_cpu cpu;
 	if (proc_read_memory(h->memory_fd, &memory)) {
-		h->capacity_bytes = memory.total_bytes;
+		t->result.ram_capacity_bytes = memory.total_bytes;
 		h->used_bytes = memory.used_bytes;
-		tree_raise(&h->max_used_bytes, h->used_bytes);
+		tree_raise(&t->result.ram_system_max_bytes, h->used_bytes);
 	}
 	if (proc_read_cpu(h->cpu_fd, &cpu)) {
 		h->busy_ticks = cpu.busy_ticks;
@@ -56,11 +57,11 @@ static void host_look(struct host *h)
 	}
 }
 
-/* Percent of one core between two readings of the ticks; NAN when there is no time between. */
-static double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)
+/* Percent of one core since then; NAN when there is no time between. */
+static double host_cpu_pct(const struct host *h, const struct cpu_mark *from)
 {
-	int64_t all = h->all_ticks - all_before, busy = h->busy_ticks - busy_before;
-	if (all_before < 0 || all <= 0)
+	int64_t all = h->all_ticks - from->all_ticks, busy = h->busy_ticks - from->busy_ticks;
+	if (from->all_ticks < 0 || all <= 0)
 		return NAN;
 	double part = (double)busy / (double)all;
 	return 100.0 * (double)h->cores * (part < 0 ? 0 : part > 1 ? 1 : part);
@@ -106,7 +107,7 @@ static void raise_maxima(
 	const struct cpu_mark *now = &t->sample_mark;
 	for (int g = 0; g < TRACK_GROUPS && now->at_s > from->at_s; g++)
 		raise_max(&max->pct[g], group_pct(t, from, now, g));
-	raise_max(&max->system_pct, host_cpu_pct(&t->host, from->busy_ticks, from->all_ticks));
+	raise_max(&max->system_pct, host_cpu_pct(&t->host, from));
 }
 
 struct cpu_max tracker_cpu_max(const struct tracker *t)
@@ -129,8 +130,7 @@ static void take_cpu(struct tracker *t, double now_s, bool early)
 	if (now_s > t->sample_mark.at_s) {
 		for (int g = 0; g < TRACK_GROUPS; g++)
 			t->sample_pct[g] = group_pct(t, &t->sample_mark, &now, g);
-		double pct = host_cpu_pct(
-			&t->host, t->sample_mark.busy_ticks, t->sample_mark.all_ticks);
+		double pct = host_cpu_pct(&t->host, &t->sample_mark);
 		t->sample_system_pct = isnan(pct) ? t->sample_system_pct : pct;
 	}
 	t->sample_mark = now;
@@ -170,9 +170,9 @@ static void look(struct tracker *t, bool early)
 	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		t->threads[g] = n[g];
-		tree_raise(&t->max_threads[g], n[g]);
+		tree_raise(&t->result.max_threads[g], n[g]);
 	}
-	host_look(&t->host);
+	host_look(t);
 	/* No time counts after the last process has ended. */
 	bool ended = t->tree.alive == 0 && t->last_end_s >= 0;
 	take_cpu(t, ended ? t->last_end_s : at_s, early);
@@ -190,7 +190,7 @@ static void look(struct tracker *t, bool early)
 		tracker_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
 	if (t->tree.alive == 0 && t->last_end_s < 0)
 		t->last_end_s = at_s;
-	t->samples++;
+	t->result.samples++;
 }
 
 bool tracker_sample(struct tracker *t, struct track_sample *out)
@@ -233,9 +233,7 @@ int64_t tracker_next_us(const struct tracker *t)
  * counted. */
 static void begin(struct tracker *t)
 {
-	t->sample_mark.busy_ticks = t->host.first_busy_ticks;
-	t->sample_mark.all_ticks = t->host.first_all_ticks;
-	t->window = t->window_before = t->sample_mark;
+	t->window = t->window_before = t->sample_mark = t->first;
 	look(t, true);
 	if (t->o.started_us == 0) {
 		memcpy(t->before, t->sums, sizeof(t->before));
@@ -279,16 +277,13 @@ static int open_parts(struct tracker *t, struct err *e)
 		.memory_fd = proc_open_file(t->tree.proc_fd, 0, "meminfo"),
 		.cpu_fd = proc_open_file(t->tree.proc_fd, 0, "stat"),
 		.cores = cores > 0 ? cores : 1,
-		.capacity_bytes = -1,
 		.used_bytes = -1,
-		.max_used_bytes = -1,
 		.busy_ticks = -1,
 		.all_ticks = -1,
 	};
-	host_look(h);
-	h->first_busy_ticks = h->busy_ticks;
-	h->first_all_ticks = h->all_ticks;
-	t->host.limits = limits_read(t->tree.proc_fd, (uint32_t)t->o.pid, t->o.root);
+	host_look(t);
+	t->first = mark(t, 0);
+	h->limits = limits_read(t->tree.proc_fd, (uint32_t)t->o.pid, t->o.root);
 	return t->o.source.name ? gpu_open(&t->gpu, &t->o, e) : 0;
 }
 
@@ -303,7 +298,8 @@ int tracker_open(struct tracker **out, const struct tracker_options *o, struct e
 	if (!t->o.source.clock)
 		t->o.source.clock = &t->clock;
 	t->start_us = o->started_us > 0 ? o->started_us : clock_now(&t->clock).boot_us;
-	t->exit_status = -1;
+	t->result.exit_status = -1;
+	t->result.ram_capacity_bytes = t->result.ram_system_max_bytes = -1;
 	t->last_end_s = -1;
 	t->tree.proc_fd = t->tree.newest_fd = -1;
 	t->host.memory_fd = t->host.cpu_fd = -1;
@@ -367,7 +363,7 @@ void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusag
 	if (!t->tree.members[i].final_read || t->last_end_s < 0)
 		t->last_end_s = at_s;
 	if (i == 0)
-		t->exit_status = status;
+		t->result.exit_status = status;
 	memory_reaped(&t->memory, &t->tree, i, (int64_t)usage->ru_maxrss * 1024);
 }
 
@@ -438,10 +434,8 @@ static void fill_cpu(const struct tracker *t, struct track_result *r)
 				     : 0;
 		r->cpu[g].mean_sum_pct = pct < most ? pct : most;
 		r->cpu[g].max_sum_pct = tracker_max(max.pct[g], r->cpu[g].mean_sum_pct);
-		r->max_threads[g] = t->max_threads[g];
 	}
-	r->cpu_system.mean_sum_pct =
-		host_cpu_pct(&t->host, t->host.first_busy_ticks, t->host.first_all_ticks);
+	r->cpu_system.mean_sum_pct = host_cpu_pct(&t->host, &t->first);
 	r->cpu_system.max_sum_pct = tracker_max(max.system_pct, r->cpu_system.mean_sum_pct);
 }
 
@@ -466,11 +460,7 @@ const struct track_result *tracker_result(struct tracker *t)
 {
 	struct track_result *r = &t->result;
 	r->elapsed_s = t->stopped ? t->stopped_s : now_s(t);
-	r->exit_status = t->exit_status;
 	r->exited = t->tree.members[0].gone || t->tree.members[0].zombie;
-	r->samples = t->samples;
-	r->ram_capacity_bytes = t->host.capacity_bytes;
-	r->ram_system_max_bytes = t->host.max_used_bytes;
 	r->ram_limit_bytes = t->host.limits.memory_bytes;
 	if (r->ram_capacity_bytes >= 0 && r->ram_limit_bytes >= r->ram_capacity_bytes)
 		r->ram_limit_bytes = -1;

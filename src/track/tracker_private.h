@@ -23,10 +23,9 @@ struct cpu_max {
 struct host {
 	int memory_fd, cpu_fd; /* or -1 */
 	int64_t cores;
-	struct limits limits; /* of the first process; -1: the host's */
-	int64_t capacity_bytes, used_bytes, max_used_bytes; /* -1 unknown */
-	int64_t busy_ticks, all_ticks;			    /* since boot; -1 unknown */
-	int64_t first_busy_ticks, first_all_ticks;	    /* when tracking began */
+	struct limits limits;	       /* of the first process; -1: the host's */
+	int64_t used_bytes;	       /* -1 unknown */
+	int64_t busy_ticks, all_ticks; /* since boot; -1 unknown */
 };
 
 struct tracker {
@@ -43,15 +42,14 @@ struct tracker {
 	double stopped_s;
 	double before[TRACK_GROUPS][COUNTERS]; /* at the start of tracking: not counted */
 	double sums[TRACK_GROUPS][COUNTERS];   /* since then; never decreases */
+	struct cpu_mark first;		       /* when tracking began */
 	struct cpu_mark sample_mark;	       /* at the previous sample */
 	struct cpu_mark window;		       /* at the start of the interval for maxima */
 	struct cpu_mark window_before;	       /* at the start of the one before; or the same */
 	double sample_pct[TRACK_GROUPS], sample_system_pct;
 	struct cpu_max max; /* over the windows that are complete */
-	int64_t max_threads[TRACK_GROUPS], threads[TRACK_GROUPS];
-	int exit_status; /* of the first process, or -1 */
-	int64_t samples;
-	struct track_result result;
+	int64_t threads[TRACK_GROUPS];
+	struct track_result result; /* complete after tracker_result() */
 	size_t cap_processes;
 };
 

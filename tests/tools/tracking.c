@@ -171,7 +171,7 @@ static bool reap(struct tracker *t, pid_t first)
 
 static void tell(const struct tracker *t, const struct tools *tools)
 {
-	int64_t numbers[] = { t->samples, t->memory.now[TRACK_COMBINED].total_bytes };
+	int64_t numbers[] = { t->result.samples, t->memory.now[TRACK_COMBINED].total_bytes };
 	if (tools->samples_fd >= 0 &&
 		pwrite(tools->samples_fd, numbers, sizeof(numbers), 0) < 0)
 		fprintf(stderr, "tracking: cannot tell of samples: %s\n", strerror(errno));
