@@ -39,11 +39,11 @@ enum { LOCK_RETRY_S = 5 };
 
 /* The options. */
 struct values {
-	char source_name[SOURCE_NAME_CAP]; /* for its name */
-	struct source_options from;	   /* without clock and host */
-	const char *db, *log_file, *pid_file, *clock, *host_name, *leases;
-	int64_t ticks, patience_ms;
-	bool foreground, once, verbose, dry_run;
+	struct recorder_options o;	   /* what options say of it */
+	char source_name[SOURCE_NAME_CAP]; /* for the name of its source */
+	const char *log_file, *pid_file, *clock;
+	int64_t patience_ms;
+	bool foreground, verbose, dry_run;
 	bool default_db; /* no --db was given */
 	struct configure_options conf;
 };
@@ -82,7 +82,7 @@ struct daemon {
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row daemon_options[] = {
-	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(o.db) },
 	KEY_ROW('i', "interval", "record.interval"),
 	KEY_ROW(0, "drain", "record.drain"),
 	KEY_ROW(0, "glance", "record.glance"),
@@ -91,8 +91,9 @@ static const struct option_row daemon_options[] = {
 	{ OPTION_FLAG, 0, "dry-run", .help = "say what would be done; change nothing",
 		AT(dry_run) },
 	{ OPTION_FLAG, 0, "once",
-		.help = "record what the driver's ring holds (about 10 s) and end", AT(once) },
-	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(ticks), .min = 1 },
+		.help = "record what the driver's ring holds (about 10 s) and end",
+		AT(o.once) },
+	{ OPTION_COUNT, 0, "ticks", "N", "end after N ticks", AT(o.max_ticks), .min = 1 },
 	{ OPTION_FLAG, 'v', "verbose", .help = "log one line per tick", AT(verbose) },
 	KEY_ROW(0, "active-util", "thresholds.active_util_pct"),
 	KEY_ROW(0, "held-mem", "thresholds.held_mem"),
@@ -102,14 +103,14 @@ static const struct option_row daemon_options[] = {
 	{ OPTION_TEXT, 0, "host-name", "NAME",
 		"name of this host in the store (default: the system's; a container's changes "
 		"at each start)",
-		AT(host_name) },
+		AT(o.host_name) },
 	{ OPTION_TEXT, 0, "leases", "DIR",
 		"where schedulers say what they give away (default " LEASE_DIR_PATH ")",
-		AT(leases) },
+		AT(o.leases) },
 	KEY_ROW(0, "keep-minutes", "retention.keep_minutes"),
 	KEY_ROW(0, "keep-five", "retention.keep_five"),
 	CONFIGURE_ROWS(struct values, conf),
-	SOURCE_ROWS(struct values, from, SOURCE_HELP, source_words),
+	SOURCE_ROWS(struct values, o.source, SOURCE_HELP, source_words),
 	KEY_ROW(0, "driver-timeout", "record.driver_timeout"),
 	KEY_ROW(0, "retry", "record.retry"),
 	{ OPTION_TEXT, 0, "log-file", "PATH",
@@ -303,7 +304,7 @@ static int wait_for_start(const struct daemon *d, struct err *e)
 	if (sscanf(word, "%d", &pid) != 1)
 		return err_set(e, ERR_WORLD,
 			"the recorder ended before it had started; see its log file");
-	str_escape(db, sizeof(db), d->v.db, strlen(d->v.db));
+	str_escape(db, sizeof(db), d->v.o.db, strlen(d->v.o.db));
 	str_addf(&out, "recording into %s (pid %d); stop with: gua stop%s%s\n", db, pid,
 		d->v.default_db ? "" : " --db ", d->v.default_db ? "" : db);
 	return cmd_print(d->self, &out);
@@ -436,28 +437,21 @@ static int signals(void)
 static struct recorder_options make_options(struct daemon *d)
 {
 	const struct values *v = &d->v;
+	struct recorder_options o = v->o;
 	/* If the terminal is closed, SIGHUP means the end. */
 	bool terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
-	return (struct recorder_options){
-		.db = v->db,
-		.leases = v->leases,
-		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
-		.source = v->from,
-		.max_ticks = v->ticks,
-		.once = v->once,
-		.tick_line = d->self->called ? print_tick
-			     : v->verbose    ? log_tick
-					     : NULL,
-		.wait_for_driver = v->foreground && !v->once,
-		.stop_fd = -1,
-		.status = &d->status,
-		.own_fault = &d->fault,
-		.context = d,
-		.ready = on_ready,
-		.alive = on_alive,
-		.reload = terminal ? NULL : on_signal,
-		.is_over = on_tick,
-	};
+	o.host_name = o.host_name && *o.host_name ? o.host_name : NULL;
+	o.source.clock = &d->clock;
+	o.tick_line = d->self->called ? print_tick : v->verbose ? log_tick : NULL;
+	o.wait_for_driver = v->foreground && !o.once;
+	o.status = &d->status;
+	o.own_fault = &d->fault;
+	o.context = d;
+	o.ready = on_ready;
+	o.alive = on_alive;
+	o.reload = terminal ? NULL : on_signal;
+	o.is_over = on_tick;
+	return o;
 }
 
 /* One run of the recorder, with the configuration in force and with the driver in a process of
@@ -547,7 +541,6 @@ static int record(struct daemon *d, struct err *e)
 	if (rc)
 		return rc;
 	struct recorder_options o = make_options(d);
-	o.source.clock = &d->clock;
 	report(d, &d->now.settings, "the rest of it is");
 	/* A service waits for room on a full disk: its manager must not treat that as a failed
 	 * start. */
@@ -605,25 +598,26 @@ static int rehearse(const struct daemon *d, struct err *e)
 {
 	const struct values *v = &d->v;
 	static struct live_session s; /* a stuck thread may still use its clock */
-	const struct live_values live = { .from = v->from,
+	const struct live_values live = { .o = { .source = v->o.source,
+						  .deadline_ms =
+							  d->now.values.driver_timeout_ms,
+						  .once = true,
+						  .cards_only = true },
 		.clock = v->clock,
-		.timeout_ms = d->now.values.driver_timeout_ms,
-		.no_store = true,
-		.once = true,
-		.cards_only = true };
+		.no_store = true };
 	struct published now;
 	struct str out = { 0 };
 	char db[PATH_MAX];
 	int kind = STORE_MISSING;
-	int rc = statusfile_read(&now, v->db, e);
+	int rc = statusfile_read(&now, v->o.db, e);
 	if (rc == 0 && now.pid == RECORDER_ELSEWHERE)
 		rc = err_set(
-			e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
+			e, ERR_WORLD, "a recorder outside of this container uses %s", v->o.db);
 	else if (rc == 0 && now.pid)
 		rc = err_set(e, ERR_WORLD, "a recorder is already running on %s (pid %d)",
-			v->db, (int)now.pid);
-	if (rc || (kind = identify_store(v->db, e)) < 0 ||
-		check_writable(v->db, kind == STORE_OURS, e) ||
+			v->o.db, (int)now.pid);
+	if (rc || (kind = identify_store(v->o.db, e)) < 0 ||
+		check_writable(v->o.db, kind == STORE_OURS, e) ||
 		cmd_live_open(&s, &live, NULL, e))
 		return e->code;
 	rc = cmd_live_refresh(&s, e);
@@ -631,7 +625,7 @@ static int rehearse(const struct daemon *d, struct err *e)
 	cmd_live_close(&s);
 	if (rc)
 		return rc;
-	str_escape(db, sizeof(db), v->db, strlen(v->db));
+	str_escape(db, sizeof(db), v->o.db, strlen(v->o.db));
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
 		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new",
 		duration_text(d->now.values.interval_ms).text,
@@ -646,33 +640,33 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	bool named_clock = !strcmp(v->clock, "real") || !strcmp(v->clock, "virtual");
 	const char *none = NULL;
 	v->conf.file = configure_named(v->conf.file);
-	const char **all[] = { &v->db, &v->log_file, &v->pid_file, &v->from.scenario,
-		named_clock ? &none : &v->clock, &v->from.root, &v->conf.file };
+	const char **all[] = { &v->o.db, &v->log_file, &v->pid_file, &v->o.source.scenario,
+		named_clock ? &none : &v->clock, &v->o.source.root, &v->conf.file };
 	int rc = 0;
-	if (v->db && !*v->db)
+	if (v->o.db && !*v->o.db)
 		return err_set(e, ERR_USAGE, "--db needs a path");
-	if (!v->db) {
+	if (!v->o.db) {
 		rc = choose_db_own(paths[7], PATH_MAX, e);
-		v->db = paths[7];
+		v->o.db = paths[7];
 		v->default_db = true;
-		if (geteuid() == 0 && !v->pid_file && strcmp(v->db, SYSTEM_DB) == 0)
+		if (geteuid() == 0 && !v->pid_file && strcmp(v->o.db, SYSTEM_DB) == 0)
 			v->pid_file = "/run/gua/gua.pid";
 	}
 	/* A background process runs in the root directory. */
 	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
 		rc = file_make_absolute(all[i], paths[i], e);
-	v->from.nvml_path = cmd_nvml_path(v->from.nvml_path);
-	if (!rc && v->from.nvml_path && strchr(v->from.nvml_path, '/'))
-		rc = file_make_absolute(&v->from.nvml_path, paths[8], e);
-	if (rc || source_make_absolute(&v->from.name, v->source_name, e) ||
-		source_check(v->from.name, v->from.scenario, false, e))
+	v->o.source.nvml_path = cmd_nvml_path(v->o.source.nvml_path);
+	if (!rc && v->o.source.nvml_path && strchr(v->o.source.nvml_path, '/'))
+		rc = file_make_absolute(&v->o.source.nvml_path, paths[8], e);
+	if (rc || source_make_absolute(&v->o.source.name, v->source_name, e) ||
+		source_check(v->o.source.name, v->o.source.scenario, false, e))
 		return e->code;
-	if (v->once && v->ticks)
+	if (v->o.once && v->o.max_ticks)
 		return err_set(e, ERR_USAGE, "--once and --ticks do not go together");
 	/* The scenario is checked before anything is written. */
 	struct scenario *scenario = NULL;
-	if (v->from.scenario)
-		rc = scenario_read(&scenario, v->from.scenario, e);
+	if (v->o.source.scenario)
+		rc = scenario_read(&scenario, v->o.source.scenario, e);
 	scenario_free(scenario);
 	return rc;
 }
@@ -684,7 +678,7 @@ static int run(struct daemon *d, struct err *e)
 	struct values *v = &d->v;
 	char note[640] = "", path[PATH_MAX + 8];
 	if (v->default_db)
-		choose_db_warn(v->db, note, sizeof(note));
+		choose_db_warn(v->o.db, note, sizeof(note));
 	if (*note)
 		log_notice("%s", note);
 	/* If a service manager or a container waits for this process itself, it must not go to
@@ -695,11 +689,11 @@ static int run(struct daemon *d, struct err *e)
 	if (v->dry_run)
 		return rehearse(d, e);
 	/* Before anything is created beside the store. */
-	snprintf(path, sizeof(path), "%s.lock", v->db);
+	snprintf(path, sizeof(path), "%s.lock", v->o.db);
 	leftover_note(&d->lock, path);
-	snprintf(path, sizeof(path), "%s.log", v->db);
+	snprintf(path, sizeof(path), "%s.log", v->o.db);
 	v->log_file = v->log_file ? v->log_file : path;
-	if (!v->foreground && !v->once && !v->ticks)
+	if (!v->foreground && !v->o.once && !v->o.max_ticks)
 		return run_background(d, e);
 	bool journal = getenv("JOURNAL_STREAM") != NULL;
 	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
@@ -717,7 +711,7 @@ static int run_daemon(const struct call *call, struct err *e)
 		.wait_fd = -1 };
 	d.now.recorder = true;
 	int rc = set_defaults(&d.v, paths, e);
-	d.now.root = d.v.from.root;
+	d.now.root = d.v.o.source.root;
 	if (!rc)
 		rc = read_first(&d, e);
 	if (!rc)

@@ -83,7 +83,7 @@ static int run(const struct call *call, struct err *e)
 	if (m.strict && v->processes && v->count)
 		lines.count++;
 	dmon_wanted(&m.dmon, wanted);
-	v->live.cards_only = !v->processes && !filter_has_process(&m.filter);
+	v->live.o.cards_only = !v->processes && !filter_has_process(&m.filter);
 	int rc = cmd_live_print(&cmd_dmon, &v->live, wanted, &lines, e);
 	dmon_finish(&m.dmon);
 	return rc;

@@ -205,7 +205,7 @@ static void warn(const char *text)
  * picked as if there were none. */
 static void open_leases(struct search *s)
 {
-	const char *root = s->v->live.from.root;
+	const char *root = s->v->live.o.source.root;
 	struct configuration conf = { .root = root };
 	struct cgroup_labels labels = { 0 };
 	char bytes[4096];
@@ -553,13 +553,13 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 		.result = r,
 		.yielding_since_us = -1 };
 	struct live_values live = v->live;
-	live.cards_only = true;
+	live.o.cards_only = true;
 	int rc = filter_init(&s.filter, &v->filter, e);
 	if (!rc)
 		rc = cmd_live_open(&session, &live, wanted, e);
 	if (rc)
 		return rc;
-	rc = open_place(&s.locks.directory, v->lock_dir, live.from.root, e);
+	rc = open_place(&s.locks.directory, v->lock_dir, live.o.source.root, e);
 	open_leases(&s);
 	if (!rc)
 		rc = choose_in_time(&s, e);

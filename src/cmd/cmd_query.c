@@ -85,10 +85,10 @@ static int run(const struct call *call, struct err *e)
 	q->lines = lines.every_ms ? 0 : DOCUMENT_LINES;
 	query_wanted(q, wanted);
 	struct live_values live = v->live;
-	live.accounts = q->list == QUERY_ACCOUNTED;
-	live.once = !lines.every_ms;
-	live.cards_only =
-		q->list != QUERY_APPS && !live.accounts && !filter_has_process(&a.filter);
+	live.o.accounts = q->list == QUERY_ACCOUNTED;
+	live.o.once = !lines.every_ms;
+	live.o.cards_only =
+		q->list != QUERY_APPS && !live.o.accounts && !filter_has_process(&a.filter);
 	return cmd_live_print(&cmd_query, &live, wanted, &lines, e);
 }
 

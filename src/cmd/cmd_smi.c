@@ -217,7 +217,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
 	else if (rc == 0 && v->topology)
-		smi_topology(&smi, v->live.from.root, out);
+		smi_topology(&smi, v->live.o.source.root, out);
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
 	else if (rc == 0 && v->xml)
@@ -256,9 +256,9 @@ static int show_as(const struct values *v, struct err *e)
 		return e->code;
 	show.filter.by_index = true;
 	live.no_store = true; /* nothing of the past is shown */
-	live.accounts = report;
-	live.once = !lines.every_ms;
-	live.cards_only = v->list || v->version || v->topology;
+	live.o.accounts = report;
+	live.o.once = !lines.every_ms;
+	live.o.cards_only = v->list || v->version || v->topology;
 	smi_table_wanted(wanted);
 	if (report)
 		smi_report_wanted(wanted);

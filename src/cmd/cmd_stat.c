@@ -251,8 +251,8 @@ static int run(const struct call *call, struct err *e)
 		cmd_live_seconds(*v->interval ? v->interval : "1", &frames.every_ms, e))
 		return err_prefix(e, "--interval");
 	frames.screen = frames.every_ms && !v->json && isatty(STDOUT_FILENO);
-	v->live.once = !frames.every_ms;
-	v->live.leases = true;
+	v->live.o.once = !frames.every_ms;
+	v->live.o.leases = true;
 	if (filter_init(&frames.filter, &v->filter, e) || cmd_live_open(&s, &v->live, NULL, e))
 		return e->code;
 	int rc = watch(&s, &frames, e);

@@ -68,7 +68,7 @@ static int run(const struct call *call, struct err *e)
 	struct filter filter;
 	struct who who = { 0 };
 	bool color = false;
-	v->live.once = v->live.leases = true;
+	v->live.o.once = v->live.o.leases = true;
 	if (v->message + v->json + v->csv > 1)
 		return err_set(e, ERR_USAGE, "--message, --json and --csv exclude each other");
 	if (terminal_choose_color(v->color, &color, &color, e))

@@ -53,11 +53,11 @@ static int show(const struct call *call, const struct live_session *s,
 /* The reason why signals may not be sent; NULL: they may. */
 static const char *no_signals(const struct top_values *v)
 {
-	if (source_is_captured(v->live.from.name))
+	if (source_is_captured(v->live.o.source.name))
 		return "captured, not this host";
-	if (source_is_invented(v->live.from.name))
+	if (source_is_invented(v->live.o.source.name))
 		return "simulated";
-	if (*v->live.from.root)
+	if (*v->live.o.source.root)
 		return "not this host";
 	return v->readonly ? "read only" : NULL;
 }
@@ -85,7 +85,7 @@ static int run(const struct call *call, struct err *e)
 	struct filter filter;
 	static struct live_session session; /* a stuck thread may still use its clock */
 	int64_t delay_ms = 0;
-	v->live.leases = true;
+	v->live.o.leases = true;
 	if (cmd_live_seconds(v->delay ? v->delay : "1", &delay_ms, e))
 		return err_prefix(e, "--delay");
 	if (delay_ms > MOST_DELAY_MS)
@@ -93,10 +93,10 @@ static int run(const struct call *call, struct err *e)
 			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
 	if (filter_init(&filter, &v->filter, e) || cmd_live_open(&session, &v->live, wanted, e))
 		return e->code;
-	bool sim = source_is_invented(v->live.from.name);
+	bool sim = source_is_invented(v->live.o.source.name);
 	struct top_options o = { .live = session.live,
 		.clock = &session.clock,
-		.root = sim ? NULL : v->live.from.root,
+		.root = sim ? NULL : v->live.o.source.root,
 		.filter = &filter,
 		.delay_ms = delay_ms,
 		.card_metrics = of_page,

@@ -26,9 +26,9 @@ enum { LEAST_MS = 100, LONGEST_MS = 86400000 };
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
 	struct err unknown = { 0 };
-	bool invented = source_is_invented(v->from.name);
-	if (v->no_store || v->db || v->only_named)
-		return v->no_store ? NULL : v->db;
+	bool invented = source_is_invented(v->o.source.name);
+	if (v->no_store || v->o.db || v->only_named)
+		return v->no_store ? NULL : v->o.db;
 	int rc = choose_db_to_read(&s->chosen, &unknown);
 	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;
 }
@@ -63,27 +63,18 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e)
 {
 	*s = (struct live_session){ .stop_fd = -1 };
-	int rc = source_check(v->from.name, v->from.scenario, false, e);
+	struct live_options o = v->o;
+	int rc = source_check(o.source.name, o.source.scenario, false, e);
 	if (!rc)
 		rc = clock_open(&s->clock, v->clock, VIRTUAL_START_MS, e);
 	if (rc)
 		return rc;
-	const char *db = choose_db(s, v);
-	s->named = db && (v->db || s->chosen.named);
-	struct live_options o = {
-		.source = v->from,
-		.db = db,
-		.db_named = s->named,
-		.rules = RULES_DEFAULT,
-		.deadline_ms = v->timeout_ms,
-		.metrics = wanted,
-		.accounts = v->accounts,
-		.once = v->once,
-		.cards_only = v->cards_only,
-		.leases = v->leases,
-		.keep_uids = keeps_uids(v->from.root),
-	};
-	o.source.nvml_path = cmd_nvml_path(v->from.nvml_path);
+	o.db = choose_db(s, v);
+	o.db_named = s->named = o.db && (v->o.db || s->chosen.named);
+	o.rules = (struct rules)RULES_DEFAULT;
+	o.metrics = wanted;
+	o.keep_uids = keeps_uids(o.source.root);
+	o.source.nvml_path = cmd_nvml_path(o.source.nvml_path);
 	o.source.clock = &s->clock;
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
@@ -93,7 +84,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	if (rc)
 		cmd_live_close(s);
 	else
-		cmd_live_note_captured(v->from.name);
+		cmd_live_note_captured(o.source.name);
 	s->next_us = clock_now(&s->clock).boot_us;
 	return rc;
 }

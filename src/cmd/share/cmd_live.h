@@ -38,24 +38,23 @@
 
 /* The values of the options. */
 struct live_values {
-	struct source_options from; /* without clock and host */
-	const char *db, *clock;
+	/* What options say of it, and what the command needs; cmd_live_open() fills in the
+	 * rest. */
+	struct live_options o;
+	const char *clock;
 	bool no_store;
-	/* Not options: what the command needs, as in struct live_options. */
-	bool accounts, once, cards_only, leases;
-	bool only_named; /* a store is read only if --db names it */
-	int64_t timeout_ms;
+	bool only_named; /* no option: a store is read only if --db names it */
 };
 
 /* The option rows, for a table of values with a struct live_values `member`. */
 #define LIVE_ROWS(type, member)                                                                \
 	{ OPTION_TEXT, 0, "db", "PATH",                                                        \
 		"store to read the past from (default: see FILES in man gua)",                 \
-		.offset = offsetof(type, member.db) },                                         \
+		.offset = offsetof(type, member.o.db) },                                       \
 		{ OPTION_FLAG, 0, "no-store", .help = "do not read a store",                   \
 			.offset = offsetof(type, member.no_store) },                           \
-		SOURCE_ROWS(type, member.from, SOURCE_HELP, source_words),                     \
-		DRIVER_TIMEOUT_ROW(type, member.timeout_ms), CLOCK_ROW(type, member.clock)
+		SOURCE_ROWS(type, member.o.source, SOURCE_HELP, source_words),                 \
+		DRIVER_TIMEOUT_ROW(type, member.o.deadline_ms), CLOCK_ROW(type, member.clock)
 
 struct live_session {
 	struct clock clock;
