@@ -324,7 +324,7 @@ static int fetch_stores(struct store_list *stores, struct report_asked *asked,
 }
 
 /* Reads the window and the stores, and prints the report. */
-static int run(const struct call *call, struct err *e)
+static int report(const struct call *call, struct err *e)
 {
 	struct report_options *o = call->values;
 	const struct config *c = &call->conf->values;
@@ -336,10 +336,6 @@ static int run(const struct call *call, struct err *e)
 	const struct report_hosts hosts = { .file = o->ssh, .timeout_ms = c->fleet.timeout_ms };
 	char currency[64];
 	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
-	if ((o->fleet.from || o->ssh) && !engine) {
-		hand_over("fleet", call->argv);
-		return hand_over_missing("fleet", e);
-	}
 	foreign_start_heap();
 	choose_format(o);
 	int rc = check_options(o, e) || read_people(o, c, e) || cmd_now(o->now, &now_ms, e);
@@ -376,6 +372,18 @@ static int run(const struct call *call, struct err *e)
 	return rc;
 }
 
+static int run(const struct call *call, struct err *e)
+{
+	const struct report_options *o = call->values;
+	int status = 0;
+	/* gua-fleet reads the configuration itself, and says what it cannot read. */
+	if ((o->fleet.from || o->ssh) && !call->self->parts) {
+		hand_over("fleet", call->argv);
+		return hand_over_missing("fleet", e);
+	}
+	return configure(call->self, call->conf, &o->conf, &status) ? status : report(call, e);
+}
+
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "report what cards did, which users held them, what was wasted",
@@ -388,6 +396,5 @@ const struct command cmd_report = {
 	.initial =
 		&(const struct report_options){
 			.words = REPORT_WORDS_NONE, .cost = NAN, .width = 60 },
-	.reads_configuration = true,
 	.run = run,
 };

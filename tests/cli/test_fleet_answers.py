@@ -388,6 +388,15 @@ def test_hosts_and_their_states(tmp_path):
     assert "n1 " not in text.stdout  # it is well
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_a_configuration_that_may_not_be_read_is_said_once(tmp_path):
+    """gua report starts gua-fleet, and only one of them reads gua.conf."""
+    nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    run = gua("report", "--from", "http://127.0.0.1:1", "--retries", "0", before=nobody,
+              env={"GUA_CONFIG": "", "HOME": str(tmp_path)})
+    assert run.returncode == 1 and run.stderr.count("going on without it") == 1
+
+
 def test_wrong_usage():
     run = gua("fleet")
     assert run.returncode == 2 and "status" in run.stderr
