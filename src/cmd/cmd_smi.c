@@ -269,8 +269,6 @@ static int show_as(const struct values *v, struct err *e)
 static int run(const struct call *call, struct err *e)
 {
 	const struct values *v = call->values;
-	if (*call->operands)
-		return err_set(e, ERR_USAGE, "unexpected argument '%s'", *call->operands);
 	for (size_t i = 0; i < QUERY_LISTS; i++)
 		if (v->query.lists[i] || v->query.helps[i])
 			return query(call, e);
@@ -289,6 +287,7 @@ static int start(const struct command *self, int argc, char **argv)
 	static char loop_ms[] = "--loop-ms";
 	struct command own = *self;
 	own.fail = fail;
+	own.operands = NULL; /* they are taken here */
 	/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options.
 	 */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

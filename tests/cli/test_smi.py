@@ -602,6 +602,7 @@ def test_what_nvidia_smi_says_of_wrong_options(sim, path, tmp_path):
     for args, word in (["--bogus"], "--bogus"), (["words"], "words"), (["--query-gpu=name", "--bogos"], "--bogos"):
         run = sim("smi", *args)
         assert run.returncode == 255 and run.stdout == f"ERROR: Option {word} is not recognized. Please run 'nvidia-smi -h'.\n\n"
+    assert "; write --db old.db\n" in sim("smi", "old.db").stderr
     assert sim("smi", "-f", tmp_path / "no" / "file").returncode == 255
     env = path()
     for args in ["-l", "0"], ["--query-gpu=name", "--format=csv", "-l", "0"], ["dmon", "-d", "0"], ["pmon", "-d", "0"]:
