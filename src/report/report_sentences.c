@@ -46,16 +46,20 @@ static void add_cost(struct report *r, const struct audit *a, const char *of)
 
 static void add_only(struct report *r, const struct restriction *only)
 {
-	const char *text = "";
+	struct str text = { 0 }; /* there may be thousands of words */
 	for (size_t i = 0; i < RESTRICTIONS; i++) {
 		struct restriction_word word = { 0 };
 		for (size_t n = 0; restriction_next(only, (enum restriction_kind)i, &word); n++)
-			text = n ? arena_textf(&r->texts, "%s, %s", text, word.safe)
-				 : arena_textf(&r->texts, "%s%s%s %s", text, *text ? "; " : "",
-					   restriction_names[i], word.safe);
+			if (n)
+				str_addf(&text, ", %s", word.safe);
+			else
+				str_addf(&text, "%s%s %s", text.len ? "; " : "",
+					restriction_names[i], word.safe);
 	}
-	if (*text)
-		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", text);
+	if (text.len)
+		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", str_text(&text));
+	r->failed |= text.failed;
+	str_finish(&text);
 }
 
 /* Says what the report is restricted to and, for users, how much time they held and used. */

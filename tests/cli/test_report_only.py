@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-from conftest import GUA, gua
+from conftest import GUA, gua, measured
 from handmade import ACTIVE, HOUR, IDLE_HELD, SQUATTING, TRULY_IDLE, Store
 from test_report_by import report, report_csv, report_json
 
@@ -66,6 +66,20 @@ def heat(document, state):
 def test_text(lab, expect):
     expect("report/only-user.txt", report(lab, "--since", "7d", "--user", "bob", "--cost", "2"))
     expect("report/only-card.txt", report(lab, "--since", "7d", "--model", "a6000,h100"))
+
+
+@pytest.mark.large
+def test_thousands_of_users_take_little_memory(tmp_path):
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    card = s.card(host, 0, T, T + HOUR)
+    s.usage(T, card, IDLE_HELD, 60)
+    users = [f"someone-with-a-long-name-{i:05}" for i in range(4000)]
+    for i, user in enumerate(users):
+        s.holding(T, card, s.process(host, 100 + i, user), IDLE_HELD, 60)
+    status, _, peak_kib = measured("report", "--db", s.save(), "--now", f"@{T + HOUR}", "--user", ",".join(users))
+    assert status == 0 and peak_kib < 64 << 10
 
 
 @pytest.mark.parametrize("option, values", [
