@@ -68,9 +68,9 @@ int breakdown_label(
 
 /* What distinguishes a row from the other rows of its level. */
 struct row_key {
-	size_t outer;
+	uint32_t outer;
 	uint32_t number;   /* KEY_WITHOUT: items without a name; IDMAP_NONE: out of memory */
-	const char *text;  /* NULL: none */
+	const char *text;  /* NULL: none; a name, or the audit's */
 	const char *shown; /* NULL: as `text` */
 };
 #define KEY_WITHOUT (IDMAP_NONE - 1)
@@ -116,7 +116,7 @@ static struct row_key key_of_pair(
 {
 	const struct audit_question *q = b->g->q;
 	enum identity kind = b->to->by.kinds[level];
-	const char *user = b->users->items[pair->user].identity;
+	const char *user = b->users->names.items[pair->user].text;
 	if (identity_is_of_card(kind))
 		return key_of_card(b, level, pair->card, e);
 	if (kind == IDENTITY_USER)
@@ -151,15 +151,14 @@ static struct audit_row *find_row(
 	uint32_t found = mapped ? idmap_get(&b->places[level], place) : IDMAP_NONE;
 	if (found != IDMAP_NONE)
 		return &to->rows[level][found];
-	const char *text = key.text ? arena_text(&b->g->a->texts, key.text) : NULL;
-	if ((key.text && !text) || !array_one_more(&to->rows[level], to->n[level]) ||
+	if (!array_one_more(&to->rows[level], to->n[level]) ||
 		(mapped && !idmap_put(&b->places[level], place, (uint32_t)to->n[level]))) {
 		err_memory(e);
 		return NULL;
 	}
 	struct audit_row *row = &to->rows[level][to->n[level]++];
 	*row = (struct audit_row){ .outer = key.outer,
-		.key = text,
+		.key = key.text,
 		.shown = key.shown,
 		.sums = AUDIT_SUMS_NONE,
 		.user = AUDIT_NONE,
@@ -170,9 +169,9 @@ static struct audit_row *find_row(
 }
 
 /* Counts one more item that the row stands for. */
-static void note(size_t *known, size_t item)
+static void note(uint32_t *known, size_t item)
 {
-	*known = *known == AUDIT_NONE || *known == item ? item : AUDIT_SEVERAL;
+	*known = *known == AUDIT_NONE || *known == item ? (uint32_t)item : AUDIT_SEVERAL;
 }
 
 static void note_card(const struct audit *a, struct audit_row *row, size_t card)
@@ -208,7 +207,7 @@ static void add_pair(
 
 int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, struct err *e)
 {
-	size_t outer = 0;
+	uint32_t outer = 0;
 	if (b->path != path || b->process != pair->process)
 		b->n_processes++;
 	b->path = path;
@@ -220,7 +219,7 @@ int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, str
 		if (!row)
 			return ERR_WORLD;
 		add_pair(b, level, row, pair);
-		outer = (size_t)(row - b->to->rows[level]);
+		outer = (uint32_t)(row - b->to->rows[level]);
 	}
 	return 0;
 }
@@ -246,9 +245,9 @@ static void add_card(struct audit_row *row, const struct audit_card *card)
 
 int breakdown_end(struct breakdown *b, struct err *e)
 {
-	const struct audit *a = b->g->a;
+	struct audit *a = b->g->a;
 	for (uint32_t card = 0; card < a->n_cards; card++) {
-		size_t outer = 0;
+		uint32_t outer = 0;
 		for (size_t level = 0; level < b->to->by.n; level++) {
 			if (b->to->measures[level] != MEASURE_CARDS)
 				break;
@@ -259,9 +258,11 @@ int breakdown_end(struct breakdown *b, struct err *e)
 				return ERR_WORLD;
 			add_card(row, &a->cards[card]);
 			note_card(a, row, card);
-			outer = (size_t)(row - b->to->rows[level]);
+			outer = (uint32_t)(row - b->to->rows[level]);
 		}
 	}
+	for (size_t level = 0; level < BY_MAX; level++)
+		arena_move(&a->texts, &b->names[level].texts);
 	return 0;
 }
 

@@ -16,7 +16,8 @@ struct users {
 
 /* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t holdings_find_user(struct users *u, const char *name, struct err *e);
-/* Sorts the users by presence and moves them into the audit; renumbers what refers to them. */
+/* Sorts the users by presence and moves them into the audit, with their names; renumbers what
+ * refers to them. */
 int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e);
 void holdings_finish_users(struct users *u);
 
@@ -28,15 +29,15 @@ struct pair {
 	uint32_t place;		 /* index of the card in the store */
 	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
 	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
-	bool context;		 /* never more than a bare context */
 	uint32_t pid;		 /* this and the next are from the process row */
 	int64_t started_ms;
 	/* Only these are kept, because a year has tens of thousands of pairs; the rest is
 	 * computed from them. */
 	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
 	int64_t active_share_ms, idle_share_ms, unknown_share_ms, reserved_ms;
-	bool lease; /* it is a lease on a card: it has reserved time and nothing else */
 	int64_t peak_mem_kib, last_active_ms;
+	bool context; /* never more than a bare context */
+	bool lease;   /* it is a lease on a card: it has reserved time and nothing else */
 };
 
 /* Returns the sums of a pair by its own state, without the cost. */
@@ -104,9 +105,8 @@ void hours_add(
 void hours_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms);
 /* Sets the unobserved time of each day. */
 void hours_settle(struct audit_days *d);
-/* Clears all time except unobserved time; the time of users is added next. */
+/* Clear all time except unobserved time; the time of users is added next. */
 void hours_clear(struct audit_days *d);
-/* Clears all time except unobserved time; the time of users is added next. */
 void hours_clear_columns(struct audit_columns *c, size_t n_cards);
 /* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
 void hours_add_column(

@@ -156,6 +156,7 @@ int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e)
 		renumber(&a->breakdown, u->n, to);
 		renumber(&a->by_card, u->n, to);
 	}
+	arena_move(&a->texts, &u->names.texts);
 	free(order);
 	return rc;
 }

@@ -75,6 +75,16 @@ const char *arena_textf(struct arena *a, const char *format, ...)
 	return text;
 }
 
+void arena_move(struct arena *to, struct arena *from)
+{
+	struct arena_block **oldest = &from->newest;
+	while (*oldest)
+		oldest = &(*oldest)->older;
+	*oldest = to->newest;
+	to->newest = from->newest;
+	from->newest = NULL;
+}
+
 void arena_finish(struct arena *a)
 {
 	while (a->newest) {

@@ -24,5 +24,8 @@ const char *arena_textf(struct arena *a, const char *format, ...)
 const char *arena_textv(struct arena *a, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
+/* Moves the pieces of `from` to `to`, which now frees them; `from` is empty again. */
+void arena_move(struct arena *to, struct arena *from);
+
 /* Frees all pieces; the arena is empty again. */
 void arena_finish(struct arena *a);

@@ -107,17 +107,17 @@ struct audit_present {
 	bool notebook;
 };
 
-#define AUDIT_NONE ((size_t)-1)	   /* an index that is not known yet */
-#define AUDIT_SEVERAL ((size_t)-2) /* an index: several different ones */
+#define AUDIT_NONE UINT32_MAX	       /* an index that is not known yet */
+#define AUDIT_SEVERAL (UINT32_MAX - 1) /* an index: several different ones */
 
-/* One identity of a breakdown. */
+/* One identity of a breakdown. A year has tens of thousands. */
 struct audit_row {
-	size_t outer;	   /* second level: its row of the first level */
 	const char *key;   /* name, the audit's; NULL: the time of those that have none */
 	const char *shown; /* the name for people; NULL: the key */
 	struct audit_sums sums;
-	int64_t unobserved_ms;	 /* MEASURE_CARDS; like sums.ms, it has no squatting then */
-	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
+	int64_t unobserved_ms;	   /* MEASURE_CARDS; like sums.ms, it has no squatting then */
+	uint32_t outer;		   /* second level: its row of the first level */
+	uint32_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
 	uint32_t n_processes;
 	uint32_t last_process; /* the engine's, for counting processes */
 	uint32_t n_cards;      /* MEASURE_CARDS, like the next */

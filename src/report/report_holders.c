@@ -538,7 +538,7 @@ static bool list_users(struct listing l)
 	l.from = &users;
 	users.rows[0] = calloc(a->n_identities + 1, sizeof(*users.rows[0]));
 	start_table(&l.to->table, &users.by, a, true);
-	for (size_t i = 0; i < a->n_identities && users.rows[0]; i++)
+	for (uint32_t i = 0; i < a->n_identities && users.rows[0]; i++)
 		users.rows[0][users.n[0]++] =
 			(struct audit_row){ .key = a->identities[i].identity,
 				.sums = a->identities[i].sums,

@@ -77,6 +77,22 @@ static void test_failure_is_remembered(void **state)
 	assert_false(a.failed);
 }
 
+static void test_pieces_are_moved(void **state)
+{
+	(void)state;
+	struct arena to = { 0 }, from = { 0 };
+	arena_move(&to, &from);
+	const char *first = arena_text(&from, "first");
+	assert_non_null(arena_take(&from, 10000));
+	arena_move(&to, &from);
+	const char *second = arena_text(&from, "second");
+	arena_move(&to, &from);
+	arena_finish(&from);
+	assert_string_equal(first, "first");
+	assert_string_equal(second, "second");
+	arena_finish(&to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +100,7 @@ int main(void)
 		cmocka_unit_test(test_large_piece),
 		cmocka_unit_test(test_text_is_formatted),
 		cmocka_unit_test(test_failure_is_remembered),
+		cmocka_unit_test(test_pieces_are_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
