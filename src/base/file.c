@@ -83,15 +83,18 @@ ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap)
 		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap, read_up_to);
 }
 
-ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap)
+ssize_t file_read_piece(int fd, char *dst, size_t cap)
 {
-	return read_opened(
-		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), dst, cap, read_once);
+	return read_opened(fd, dst, cap, read_once);
 }
 
-ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap)
+DIR *file_open_directory(int dirfd, const char *name)
 {
-	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap, read_once);
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory && fd >= 0)
+		close(fd);
+	return directory;
 }
 
 /* Reads a whole text into a buffer that grows with it. NULL: errno says why (EILSEQ: the text

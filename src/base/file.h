@@ -2,6 +2,7 @@
  * system reports. Also replaces files and makes directories. */
 #pragma once
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +17,14 @@
  * -1 with errno. */
 ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 
-/* The same for a file that the kernel returns with one read if the buffer is large enough, as
- * it does with most files of a process. There is no second read to find the end. */
-ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap);
+/* The same for a file that was just opened (or was not: -1 with errno), which is closed, and
+ * which the kernel returns with one read if the buffer is large enough, as it does with most
+ * files of a process. There is no second read to find the end. */
+ssize_t file_read_piece(int fd, char *dst, size_t cap);
 
-/* The same for a file that may block its reader whatever flags it is opened with, as some files
- * of processes do. A FIFO in a recorded tree blocks its reader too. */
-ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap);
+/* Opens a directory below another one for reading, or NULL with errno. The caller closes it
+ * with closedir(3). */
+DIR *file_open_directory(int dirfd, const char *name);
 
 /* Makes a path from a format; false: it does not fit. */
 bool file_path(char path[PATH_MAX], const char *format, ...)

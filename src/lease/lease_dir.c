@@ -556,7 +556,7 @@ static size_t read_picks(
 			!S_ISREG(st.st_mode) ||
 			strtoll(file->d_name + len + 1, NULL, 10) != (long long)st.st_uid)
 			continue;
-		p->pid = proc_lock_pid(d->proc, &(struct proc_file){ st.st_dev, st.st_ino });
+		p->pid = proc_lock_pid(d->proc, &(struct file_id){ st.st_dev, st.st_ino });
 		/* Any user may lock the file of another. */
 		p->uid = proc_lock_owner(&owner, d->proc, p->pid) ? owner.uid : st.st_uid;
 		p->since_ms = now_ms;

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/file.h"
 #include "model/process.h"
 #include "proc/proc.h"
 
@@ -62,7 +63,7 @@ static void find_owner(struct pick_owner *o, int fd)
 	o->file_uid = s.st_uid;
 	if (proc_open(&proc, "", NULL) != 0)
 		return;
-	struct proc_file file = { .device = s.st_dev, .inode = s.st_ino };
+	struct file_id file = { .device = s.st_dev, .inode = s.st_ino };
 	o->pid = proc_lock_pid(proc, &file);
 	if (o->pid > 0 && proc_lock_owner(&owner, proc, o->pid)) {
 		o->uid = owner.uid;
@@ -247,12 +248,8 @@ static int create_file(struct pick_locks *l, const char *prefix, const char *tex
 /* Starts a pass over the directory; to be closed with closedir(3). */
 static DIR *list_files(struct pick_locks *l)
 {
-	int fd = openat(l->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->n_users = 0;
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	if (!list && fd >= 0)
-		close(fd);
-	return list;
+	return file_open_directory(l->directory, ".");
 }
 
 /* The next file that is called PREFIX or PREFIX.ANYTHING; NULL: the end. */

@@ -155,9 +155,7 @@ static bool has_shape(struct piece *text, enum id_shape shape)
 	case SHAPE_TO_DOT:
 		n = piece_span(*text, DIGITS);
 		if (n < text->len && text->at[n] == '[')
-			n += 1 +
-			     piece_span((struct piece){ text->at + n + 1, text->len - n - 1 },
-				     DIGITS "]");
+			n += 1 + piece_span(piece_skip(*text, n + 1), DIGITS "]");
 		if (n == 0 || (n < text->len && text->at[n] != '.'))
 			return false;
 		text->len = n;
@@ -181,7 +179,7 @@ static bool strip_head(struct piece *text, const char *head, size_t n)
 			return false;
 		skip = n;
 	}
-	*text = (struct piece){ text->at + skip, text->len - skip };
+	*text = piece_skip(*text, skip);
 	return true;
 }
 
@@ -269,9 +267,8 @@ static void write_label(char *dst, const char *tag, struct piece text)
 	size_t n = 0;
 	while (text.len && n < sizeof(plain)) {
 		int byte = escaped_byte(text);
-		size_t taken = byte >= 0 ? 4 : 1;
 		plain[n++] = byte >= 0 ? (char)byte : *text.at;
-		text = (struct piece){ text.at + taken, text.len - taken };
+		text = piece_skip(text, byte >= 0 ? 4 : 1);
 	}
 	size_t used = str_escape(dst, LABEL_CAP, tag, strlen(tag));
 	str_escape(dst + used, LABEL_CAP - used, plain, n);
@@ -382,19 +379,16 @@ static void split_path(struct path *path, struct piece text)
 {
 	path->n = 0;
 	path->outside = false;
-	for (size_t i = 0; i < text.len && path->n < MAX_COMPONENTS;) {
-		const char *slash = memchr(text.at + i, '/', text.len - i);
-		size_t n = slash ? (size_t)(slash - text.at) - i : text.len - i;
-		struct piece part = { text.at + i, n };
+	while (text.len && path->n < MAX_COMPONENTS) {
+		struct piece part = piece_cut(&text, '/');
 		bool up = piece_is_like(part, "..");
 		if (up && path->n) {
 			path->n = 0;
 			break;
 		}
 		path->outside |= up;
-		if (n && !up)
+		if (part.len && !up)
 			path->components[path->n++] = part;
-		i += n + 1;
 	}
 	find_zone(path);
 }
@@ -404,13 +398,8 @@ static void split_path(struct path *path, struct piece text)
 static bool path_of_line(struct piece line, struct piece *path)
 {
 	static const char deleted[] = " (deleted)";
-	for (int i = 0; i < 2; i++) {
-		const char *colon = line.len ? memchr(line.at, ':', line.len) : NULL;
-		if (!colon)
-			return false;
-		line.len -= (size_t)(colon - line.at) + 1;
-		line.at = colon + 1;
-	}
+	piece_cut(&line, ':');
+	piece_cut(&line, ':');
 	if (line.len == 0 || line.at[0] != '/')
 		return false;
 	strip_tail(&line, deleted, sizeof(deleted) - 1);
@@ -422,8 +411,7 @@ static bool path_of_line(struct piece line, struct piece *path)
  * version 2, "N:name=systemd:" in version 1. */
 static bool is_of_manager(struct piece line)
 {
-	struct piece rest = { line.at + piece_span(line, DIGITS),
-		line.len - piece_span(line, DIGITS) };
+	struct piece rest = piece_skip(line, piece_span(line, DIGITS));
 	return strip_head(&line, "0::", 3) || strip_head(&rest, ":name=systemd:", 14);
 }
 
@@ -458,14 +446,10 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 		},
 	};
 	bool differs = false;
-	const char *newline; /* a line without a newline was cut, and its last name may be cut
-				too */
-	for (; (newline = len ? memchr(bytes, '\n', len) : NULL);) {
-		size_t n = (size_t)(newline - bytes);
-		parse_line(&search, (struct piece){ bytes, n }, labels, &differs);
-		bytes += n + 1;
-		len -= n + 1;
-	}
+	struct piece rest = { bytes, len }, line;
+	/* A line without a newline was cut, and its last name may be cut too. */
+	while (line = piece_cut(&rest, '\n'), rest.at)
+		parse_line(&search, line, labels, &differs);
 }
 
 /* Appends what matches one of the patterns below the cgroups of the host. */

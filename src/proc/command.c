@@ -69,8 +69,7 @@ static const struct interpreter *find_interpreter(struct piece name)
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
 		const char *want = interpreters[i].name;
 		size_t n = strcspn(want, "*");
-		if (piece_is_like(name, want) &&
-			is_version((struct piece){ name.at + n, name.len - n }))
+		if (piece_is_like(name, want) && is_version(piece_skip(name, n)))
 			return &interpreters[i];
 	}
 	return NULL;
@@ -105,7 +104,7 @@ static enum meaning read_cluster(
 	bool known = true;
 	for (size_t i = 1; i < arg.len; i++) {
 		char c = arg.at[i];
-		*rest = (struct piece){ arg.at + i + 1, arg.len - i - 1 };
+		*rest = piece_skip(arg, i + 1);
 		if (c && strchr(how->code, c))
 			return MEANS_NO_SCRIPT;
 		if (known && c && c == how->module)
@@ -120,18 +119,16 @@ static enum meaning read_cluster(
 static enum meaning read_long(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
-	const char *equals = memchr(arg.at, '=', arg.len);
-	size_t name_len = equals ? (size_t)(equals - arg.at) : arg.len;
-	struct piece name = { arg.at, name_len };
+	struct piece value = arg, name = piece_cut(&value, '=');
 	if (arg.len == 2)
 		return how->file ? MEANS_NO_SCRIPT : MEANS_LAST;
 	if (in_list(how->codes, name))
 		return MEANS_NO_SCRIPT;
-	if (equals && how->file && in_list(how->file, name)) {
-		*rest = (struct piece){ equals + 1, arg.len - name_len - 1 };
+	if (value.at && how->file && in_list(how->file, name)) {
+		*rest = value;
 		return MEANS_SCRIPT;
 	}
-	if (equals)
+	if (value.at)
 		return MEANS_FLAG;
 	return in_list(how->longs, name) ? MEANS_VALUE_FOLLOWS : MEANS_UNSURE;
 }
@@ -155,8 +152,7 @@ static bool next_piece(struct proc_arguments *a, struct piece *arg)
 static bool has_ending(const struct interpreter *how, struct piece script)
 {
 	const char *dot = script.len ? memrchr(script.at, '.', script.len) : NULL;
-	return dot && in_list(how->endings,
-			      (struct piece){ dot, script.len - (size_t)(dot - script.at) });
+	return dot && in_list(how->endings, piece_skip(script, (size_t)(dot - script.at)));
 }
 
 /* Finds the script or module in the arguments after argv[0]. After an unknown option, an
@@ -242,7 +238,7 @@ static struct piece find_program(
 	}
 	program = piece_basename(cut_word(program, word));
 	if (program.len > 1 && program.at[0] == '-') /* a login shell: "-bash" */
-		program = (struct piece){ program.at + 1, program.len - 1 };
+		program = piece_skip(program, 1);
 	return program;
 }
 
@@ -315,8 +311,7 @@ static bool kernel_id(struct piece path, struct piece *id)
 /* Whether the text is the name of an option that takes the connection file. */
 static bool takes_file(struct piece option)
 {
-	size_t dashes = piece_span(option, "-");
-	option = (struct piece){ option.at + dashes, option.len - dashes };
+	option = piece_skip(option, piece_span(option, "-"));
 	return piece_is_like(option, "f") || piece_is_like(option, "*connection_file") ||
 	       piece_is_like(option, "*connection-file") ||
 	       piece_is_like(option, "*control_file");
@@ -325,12 +320,10 @@ static bool takes_file(struct piece option)
 /* Returns the value inside an option's own argument ("-f=X", "--f=X", "-fX"); empty: none. */
 static struct piece value_within(struct piece arg)
 {
-	const char *equals = memchr(arg.at, '=', arg.len);
-	size_t name = equals ? (size_t)(equals - arg.at) : 2;
-	if (equals ? !takes_file((struct piece){ arg.at, name }) : arg.at[1] != 'f')
+	struct piece value = arg, name = piece_cut(&value, '=');
+	if (value.at ? !takes_file(name) : arg.at[1] != 'f')
 		return (struct piece){ NULL, 0 };
-	size_t skip = equals ? name + 1 : name;
-	return (struct piece){ arg.at + skip, arg.len - skip };
+	return value.at ? value : piece_skip(arg, 2);
 }
 
 /* Kernels of different languages take "-f X", "-f=X", "-fX", "--f=X", "--f X",

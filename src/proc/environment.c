@@ -32,7 +32,7 @@ static void take(struct environment *env, struct piece variable)
 		if (env->values[i].at || variable.len <= n ||
 			memcmp(variable.at, names[i], n) != 0)
 			continue;
-		env->values[i] = (struct piece){ variable.at + n, variable.len - n };
+		env->values[i] = piece_skip(variable, n);
 		return;
 	}
 }
@@ -52,7 +52,7 @@ void environment_parse(struct environment *env, const char *bytes, size_t len, b
 static struct piece trim(struct piece text)
 {
 	while (text.len && piece_is_blank(text.at[0]))
-		text = (struct piece){ text.at + 1, text.len - 1 };
+		text = piece_skip(text, 1);
 	while (text.len && piece_is_blank(text.at[text.len - 1]))
 		text.len--;
 	return text;
@@ -85,7 +85,7 @@ void environment_path(char *dst, size_t cap, struct piece value)
 		const char *slash = memchr(path.at + 1, '/', path.len - 1);
 		if (!slash)
 			break;
-		path = (struct piece){ slash, path.len - (size_t)(slash - path.at) };
+		path = piece_skip(path, (size_t)(slash - path.at));
 	}
 	str_escape(dst, cap, path.at, path.len);
 	explicit_bzero(plain, sizeof(plain));

@@ -83,25 +83,23 @@ static void take_line(struct limits *l, const char *root, struct piece line)
 {
 	static const char *const controllers[] = { "memory", "cpu" };
 	char mount[PATH_MAX], names[128];
-	const char *colon = memchr(line.at, ':', line.len);
-	const char *end = line.at + line.len;
-	const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
-	if (!second)
+	piece_cut(&line, ':');
+	struct piece list = piece_cut(&line, ':');
+	if (!line.at)
 		return;
-	struct piece path = { second + 1, (size_t)(end - second - 1) };
-	snprintf(names, sizeof(names), ",%.*s,", (int)(second - colon - 1), colon + 1);
-	if (second == colon + 1) {
+	snprintf(names, sizeof(names), ",%.*s,", (int)list.len, list.at);
+	if (!list.len) {
 		snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup", root);
-		take_path(l, mount, path);
+		take_path(l, mount, line);
 		snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/unified", root);
-		take_path(l, mount, path);
+		take_path(l, mount, line);
 	}
 	for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
 		char wanted[16];
 		snprintf(wanted, sizeof(wanted), ",%s,", controllers[i]);
 		snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/%s", root, controllers[i]);
 		if (strstr(names, wanted))
-			take_path(l, mount, path);
+			take_path(l, mount, line);
 	}
 }
 
@@ -111,10 +109,9 @@ struct limits limits_read(int proc, uint32_t pid, const char *root)
 	struct proc_status status;
 	char bytes[CGROUP_CAP];
 	ssize_t n = proc_read_cgroup(proc, pid, bytes, sizeof(bytes));
-	const char *at = bytes, *end = bytes + (n < 0 ? 0 : n);
-	for (const char *newline; (newline = memchr(at, '\n', (size_t)(end - at)));
-		at = newline + 1)
-		take_line(&l, root, (struct piece){ at, (size_t)(newline - at) });
+	struct piece rest = { bytes, n < 0 ? 0 : (size_t)n }, line;
+	while (line = piece_cut(&rest, '\n'), rest.at)
+		take_line(&l, root, line);
 	if (proc_read_status(proc, pid, &status) == 0)
 		lower(&l.cores, status.processors);
 	return l;

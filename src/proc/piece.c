@@ -22,6 +22,19 @@ size_t piece_span(struct piece text, const char *set)
 	return n;
 }
 
+struct piece piece_cut(struct piece *text, char separator)
+{
+	const char *end = text->len ? memchr(text->at, separator, text->len) : NULL;
+	struct piece first = { text->at, end ? (size_t)(end - text->at) : text->len };
+	*text = end ? piece_skip(*text, first.len + 1) : (struct piece){ NULL, 0 };
+	return first;
+}
+
+struct piece piece_skip(struct piece text, size_t n)
+{
+	return (struct piece){ text.at + n, text.len - n };
+}
+
 static struct piece without_slashes(struct piece path)
 {
 	while (path.len > 1 && path.at[path.len - 1] == '/')
@@ -35,8 +48,7 @@ struct piece piece_basename(struct piece path)
 	const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
 	if (!slash || path.len == 1)
 		return path;
-	size_t skip = (size_t)(slash - path.at) + 1;
-	return (struct piece){ path.at + skip, path.len - skip };
+	return piece_skip(path, (size_t)(slash - path.at) + 1);
 }
 
 struct piece piece_directory(struct piece path)

@@ -21,7 +21,6 @@ enum {
 	STATUS_CAP = 8192,
 	SMALL_CAP = 2048,
 	NAME_CAP = 48,
-	LOCK_LINE_CAP = 256,
 	LOCKS_CAP = 1 << 20,
 };
 
@@ -35,17 +34,16 @@ static void make_name(char dst[NAME_CAP], uint32_t pid, const char *name)
 
 static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
 {
-	char path[NAME_CAP];
-	make_name(path, pid, name);
-	return file_read_piece_at(proc, path, dst, cap);
+	return file_read_piece(proc_open_file(proc, pid, name), dst, cap);
 }
 
-/* The same for files that the kernel reads while it holds a lock of the process: see proc.h. */
+/* The same for files that the kernel reads while it holds a lock of the process (see proc.h):
+ * they may block whatever flags they are opened with, and so does a FIFO in a recorded tree. */
 static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
 {
 	char path[NAME_CAP];
 	make_name(path, pid, name);
-	return file_wait_piece_at(proc, path, dst, cap);
+	return file_read_piece(openat(proc, path, O_RDONLY | O_CLOEXEC), dst, cap);
 }
 
 /* The result of a reading function: `read` is -1 with errno set when the file could not be
@@ -247,11 +245,7 @@ int64_t proc_read_newest(int fd)
 
 DIR *proc_open_list(int proc)
 {
-	int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd < 0 ? NULL : fdopendir(fd);
-	if (!list && fd >= 0)
-		close(fd);
-	return list;
+	return file_open_directory(proc, ".");
 }
 
 uint32_t proc_next_listed(DIR *list)
@@ -351,66 +345,64 @@ bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
 	return true;
 }
 
-/* Returns the pid of one line, such as "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF"; -1: it
- * is not a lock on the file. A line with "->" is a process that waits for a lock. */
-static int64_t parse_lock(const char *line, const struct proc_file *file)
+/* A line of /proc/locks, such as "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF". */
+struct lock_line {
+	int64_t pid;
+	unsigned major, minor;
+	uint64_t inode;
+};
+
+/* Takes the next whole line of a flock(2) from *rest; false: there is none. A line with "->" is
+ * a process that waits for a lock, and most lines are of other kinds. */
+static bool next_lock(char **rest, struct lock_line *l)
 {
-	int64_t pid = -1;
-	unsigned major_number = 0, minor_number = 0;
-	uint64_t inode = 0;
-	if (sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %12" SCNd64 " %8x:%8x:%20" SCNu64, &pid,
-		    &major_number, &minor_number, &inode) != 4)
-		return -1;
-	bool same = major_number == major(file->device) &&
-		    minor_number == minor(file->device) && inode == file->inode;
-	return same && pid > 0 && pid <= INT32_MAX ? pid : -1;
+	for (char *line, *end; (end = strchr(line = *rest, '\n')) != NULL;) {
+		*rest = end + 1;
+		*end = '\0';
+		if (strstr(line, ": FLOCK ") &&
+			sscanf(line,
+				"%*15[0-9]: FLOCK %*15s %*15s %12" SCNd64 " %8x:%8x:%20" SCNu64,
+				&l->pid, &l->major, &l->minor, &l->inode) == 4)
+			return true;
+	}
+	return false;
 }
 
-int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *file)
+int64_t proc_parse_locks(char *text, const struct file_id *file)
 {
-	static const char kind[] = ": FLOCK "; /* most lines are of another one */
-	const char *at = bytes;
-	while ((at = memmem(at, len - (size_t)(at - bytes), kind, sizeof(kind) - 1)) != NULL) {
-		char line[LOCK_LINE_CAP];
-		const char *before = memrchr(bytes, '\n', (size_t)(at - bytes));
-		const char *from = before ? before + 1 : bytes;
-		const char *end = memchr(at, '\n', len - (size_t)(at - bytes));
-		if (!end)
-			return -1;
-		at = end;
-		size_t n = (size_t)(end - from);
-		if (n >= sizeof(line))
-			continue;
-		memcpy(line, from, n);
-		line[n] = '\0';
-		int64_t pid = parse_lock(line, file);
-		if (pid > 0)
-			return pid;
-	}
+	struct lock_line l;
+	while (next_lock(&text, &l))
+		if (l.major == major(file->device) && l.minor == minor(file->device) &&
+			l.inode == file->inode && l.pid > 0 && l.pid <= INT32_MAX)
+			return l.pid;
 	return -1;
+}
+
+/* Reads /proc/locks into memory that the caller frees; NULL: it cannot be read. */
+static char *read_locks(int proc)
+{
+	char *text = malloc(LOCKS_CAP);
+	if (text && file_read_at(proc, "locks", text, LOCKS_CAP) >= 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 bool proc_locked_inodes(int proc, struct idmap *inodes)
 {
-	char *bytes = malloc(LOCKS_CAP), *rest = bytes, *line;
-	ssize_t n = bytes ? file_read_at(proc, "locks", bytes, LOCKS_CAP) : -1;
-	bool ok = n >= 0;
-	while (n > 0 && ok && (line = strsep(&rest, "\n")) != NULL) {
-		int64_t inode = 0;
-		if (strstr(line, ": FLOCK ") && /* most lines are of another kind */
-			sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %*12d %*8x:%*8x:%18" SCNd64,
-				&inode) == 1)
-			ok = idmap_put(inodes, inode, 1);
-	}
-	free(bytes);
+	char *text = read_locks(proc), *rest = text;
+	struct lock_line l;
+	bool ok = text != NULL;
+	while (ok && next_lock(&rest, &l))
+		ok = idmap_put(inodes, (int64_t)l.inode, 1);
+	free(text);
 	return ok;
 }
 
-int64_t proc_lock_pid(int proc, const struct proc_file *file)
+int64_t proc_lock_pid(int proc, const struct file_id *file)
 {
-	char *bytes = malloc(LOCKS_CAP);
-	ssize_t n = bytes ? file_read_at(proc, "locks", bytes, LOCKS_CAP) : -1;
-	int64_t pid = n > 0 ? proc_parse_locks(bytes, (size_t)n, file) : -1;
-	free(bytes);
+	char *text = read_locks(proc);
+	int64_t pid = text ? proc_parse_locks(text, file) : -1;
+	free(text);
 	return pid;
 }

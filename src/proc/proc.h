@@ -14,7 +14,6 @@
  * programs read these through proc/reader.h. The other files do not block. */
 #pragma once
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +22,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/idmap.h"
 #include "proc/proc_parse.h"
 
@@ -113,19 +113,13 @@ void proc_read_boot_id(int proc, char *dst, size_t cap);
  * LOCK_UNSEEN, or 0: none. False: the kernel cannot tell. */
 bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid);
 
-/* A file, as the kernel names it in /proc/locks. */
-struct proc_file {
-	dev_t device;
-	ino_t inode;
-};
-
 /* The pid in the first line of /proc/locks that is a flock(2) on the file; -1: there is none.
- */
-int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *file);
+ * Cuts the text into lines. */
+int64_t proc_parse_locks(char *text, const struct file_id *file);
 
 /* The process that took the flock(2) on a file. It may have ended, and its children may hold
  * the lock. -1: no lock, or its process is not visible here. */
-int64_t proc_lock_pid(int proc, const struct proc_file *file);
+int64_t proc_lock_pid(int proc, const struct file_id *file);
 
 /* Adds the inodes of all files, of any device, that have a flock(2). False: out of memory, or
  * the list cannot be read. */

@@ -1,12 +1,9 @@
 /* Reads /proc/driver/nvidia: the name, the UUID and the minor number of each card. */
 #include "proc/proc_cards.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -48,10 +45,7 @@ static bool has_instances(int proc, int64_t minor)
 	bool found = false;
 	snprintf(
 		path, sizeof(path), "driver/nvidia/capabilities/gpu%lld/mig", (long long)minor);
-	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir && fd >= 0)
-		close(fd);
+	DIR *dir = file_open_directory(proc, path);
 	for (struct dirent *entry; dir && !found && (entry = readdir(dir)) != NULL;)
 		found = strncmp(entry->d_name, "gi", 2) == 0;
 	if (dir)
@@ -67,13 +61,9 @@ static int compare_pci(const void *a, const void *b)
 size_t proc_cards_read(int proc, struct proc_card cards[PROC_CARDS_MAX])
 {
 	size_t n = 0;
-	int fd = openat(proc, "driver/nvidia/gpus", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	DIR *dir = file_open_directory(proc, "driver/nvidia/gpus");
+	if (!dir)
 		return 0;
-	}
 	for (struct dirent *entry; n < PROC_CARDS_MAX && (entry = readdir(dir)) != NULL;) {
 		char name[PCI_CAP + 16], bytes[4096];
 		struct proc_card *card = &cards[n];

@@ -303,48 +303,28 @@ void user_names_free(struct user_names *u)
 	free(u);
 }
 
-/* Finds the next field of a passwd line; moves *at after its colon. */
-static bool next_field(
-	const char *line, size_t len, size_t *at, const char **field, size_t *field_len)
-{
-	if (*at > len)
-		return false;
-	const char *colon = memchr(line + *at, ':', len - *at);
-	*field = line + *at;
-	*field_len = colon ? (size_t)(colon - *field) : len - *at;
-	*at += *field_len + 1;
-	return true;
-}
-
 /* "NAME:PASSWORD:UID:GID:..."; a line that starts with + or - is for NIS, not a user. */
-static bool line_is_user(
-	const char *line, size_t len, uint32_t uid, const char **name, size_t *name_len)
+static bool line_is_user(struct piece line, uint32_t uid, struct piece *name)
 {
-	const char *field = NULL;
-	size_t at = 0, field_len = 0;
 	char digits[16];
-	if (!next_field(line, len, &at, name, name_len) || *name_len == 0 || **name == '+' ||
-		**name == '-' || **name == '#')
-		return false;
-	if (!next_field(line, len, &at, &field, &field_len) ||
-		!next_field(line, len, &at, &field, &field_len) || at > len)
-		return false;
-	int n = snprintf(digits, sizeof(digits), "%u", uid);
-	return field_len == (size_t)n && memcmp(field, digits, field_len) == 0;
+	*name = piece_cut(&line, ':');
+	piece_cut(&line, ':');
+	struct piece number = piece_cut(&line, ':');
+	snprintf(digits, sizeof(digits), "%u", uid);
+	return name->len && !memchr("+-#", *name->at, 3) && line.at &&
+	       piece_is_like(number, digits);
 }
 
 bool user_find_in_passwd(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap)
 {
-	for (size_t i = 0; i < len;) {
-		const char *newline = memchr(bytes + i, '\n', len - i), *found = NULL;
-		size_t n = newline ? (size_t)(newline - bytes) - i : len - i, found_len = 0;
-		if (line_is_user(bytes + i, n, uid, &found, &found_len)) {
-			size_t keep = found_len < cap ? found_len : cap - 1;
-			memcpy(name, found, keep);
+	for (struct piece rest = { bytes, len }; rest.len;) {
+		struct piece found, line = piece_cut(&rest, '\n');
+		if (line_is_user(line, uid, &found)) {
+			size_t keep = found.len < cap ? found.len : cap - 1;
+			memcpy(name, found.at, keep);
 			name[keep] = '\0';
 			return true;
 		}
-		i += n + 1;
 	}
 	return false;
 }

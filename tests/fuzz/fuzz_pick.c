@@ -29,8 +29,10 @@ static void check_wish(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct proc_file file = { .device = makedev(0xfe, 0), .inode = 10953662 };
-	int64_t pid = proc_parse_locks((const char *)data, size, &file);
+	struct file_id file = { .device = makedev(0xfe, 0), .inode = 10953662 };
+	char *locks = fuzz_text(data, size);
+	int64_t pid = proc_parse_locks(locks, &file);
+	free(locks);
 	CHECK(pid == -1 || (pid > 0 && pid <= INT32_MAX));
 	check_wish((const char *)data, size);
 	return 0;

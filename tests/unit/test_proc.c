@@ -560,12 +560,15 @@ static void test_locks(void **state)
 				   "44: FLOCK  ADVISORY  READ 15 fe:00:815 0 EOF\n"
 				   "45: FLOCK  ADVISORY  READ 16 1a:2b:815 0 EOF\n"
 				   "46: FLOCK  ADVISORY  READ 17 fe:00:99";
-	const struct proc_file files[] = { { makedev(0xfe, 0), 4711 },
-		{ makedev(0xfe, 0), 815 }, { makedev(0x1a, 0x2b), 815 },
-		{ makedev(0xfe, 0), 99 }, { makedev(0xfe, 1), 815 } };
+	const struct file_id files[] = { { makedev(0xfe, 0), 4711 }, { makedev(0xfe, 0), 815 },
+		{ makedev(0x1a, 0x2b), 815 }, { makedev(0xfe, 0), 99 },
+		{ makedev(0xfe, 1), 815 } };
 	const int64_t pids[] = { 12, 15, 16, -1, -1 };
-	for (size_t i = 0; i < 5; i++)
-		assert_int_equal(proc_parse_locks(text, sizeof(text) - 1, &files[i]), pids[i]);
+	for (size_t i = 0; i < 5; i++) {
+		char bytes[sizeof(text)];
+		memcpy(bytes, text, sizeof(text));
+		assert_int_equal(proc_parse_locks(bytes, &files[i]), pids[i]);
+	}
 }
 
 /* The process of a record lock is named; our own lock and a file without one are nobody's. */
