@@ -43,7 +43,9 @@ def mappings(pid):
     for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
         word, *rest = line.split()
         if not word.endswith(":"):
-            place = (word.split("-")[0], rest[4] if len(rest) > 4 else "")
+            file = rest[4] if len(rest) > 4 else ""
+            # A stack begins where it has grown to, which differs from process to process.
+            place = ("" if file == "[stack]" else word.split("-")[0], file)
             found[place] = (0, 0)
         elif word in ("Private_Clean:", "Private_Dirty:"):
             found[place] = (found[place][0] + int(rest[0]), found[place][1])
