@@ -2,6 +2,7 @@
  * foreground; with --dry-run, what it would do. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -471,6 +472,8 @@ static int run_once(struct daemon *d, struct recorder_options *o, struct err *e)
 	o->deadline_ms = c->driver_timeout_ms;
 	o->retry_ms = c->retry_ms;
 	o->keep = (struct retention){ c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 };
+	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
+	mallopt(M_ARENA_MAX, 1);
 	struct apart_manner manner = apart_manner_of(o->deadline_ms);
 	if (d->v.patience_ms)
 		manner.patience_ms = d->v.patience_ms;

@@ -19,8 +19,9 @@
 #include "proc/wary.h"
 
 /* Processes that one request may ask for. It is small because the answers of a request are lost
- * when a later process of the same request blocks. */
-enum { READER_BATCH = 32 };
+ * when a later process of the same request blocks, and because the largest answer stays in the
+ * memory of both processes. */
+enum { READER_BATCH = 8 };
 
 enum reader_question {
 	READER_DESCRIBE,  /* struct reader_answer for each target */
