@@ -87,7 +87,7 @@ static enum program_owner owner_of_program(int proc, uint32_t pid)
 								     : PROGRAM_OTHER;
 }
 
-int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t number)
+int builtin_read(struct builtin_facts *f, int proc, uint32_t pid)
 {
 	struct proc_stat stat;
 	struct proc_status status;
@@ -95,14 +95,12 @@ int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t numbe
 	if (proc_read_stat(proc, pid, &stat) != 0 || proc_read_status(proc, pid, &status) != 0)
 		return -1;
 	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
-	*f = (struct builtin_facts){ .pid = number,
-		.start_ticks = stat.start_ticks,
-		.uid = status.least_uid,
-		.uid_min = builtin_uid_min(),
-		.program = owner_of_program(proc, pid),
-		/* Every kernel thread is a child of kthreadd (pid 2) and runs as root. */
-		.kernel_thread = status.least_uid == 0 && stat.ppid == 2,
-		.service = n > 0 && builtin_is_service(cgroup, (size_t)n) };
+	f->start_ticks = stat.start_ticks;
+	f->uid = status.least_uid;
+	f->program = owner_of_program(proc, pid);
+	/* Every kernel thread is a child of kthreadd (pid 2) and runs as root. */
+	f->kernel_thread = status.least_uid == 0 && stat.ppid == 2;
+	f->service = n > 0 && builtin_is_service(cgroup, (size_t)n);
 	memcpy(f->comm, stat.comm, stat.comm_len);
 	f->comm[stat.comm_len] = '\0';
 	return 0;

@@ -36,9 +36,10 @@ const char *builtin_exemption(const struct builtin_facts *f);
 enum { BUILTIN_REASONS = 7 };
 const char *builtin_reason(const struct builtin_facts *f, int i);
 
-/* Fills all facts except `graphics` from /proc; `proc` and `pid` are as in proc/proc.h,
- * `number` is its pid. -1 with errno: it has ended, or cannot be read. */
-int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t number);
+/* Fills the facts that /proc has, and keeps those that the caller has set before: `pid`,
+ * `uid_min`, `pod` and `graphics`. `proc` and `pid` are as in proc/proc.h. -1 with errno: the
+ * process has ended, or cannot be read; then nothing is changed. */
+int builtin_read(struct builtin_facts *f, int proc, uint32_t pid);
 
 /* UID_MIN of this host's /etc/login.defs; 1000 if it has none. */
 int64_t builtin_uid_min(void);

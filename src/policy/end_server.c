@@ -77,11 +77,11 @@ static enum end_answer check_identity(const struct end_held *h, struct end_reply
 static enum end_answer check_exemptions(
 	const struct end_server *s, const struct end_held *h, struct end_reply *r)
 {
-	struct builtin_facts facts;
+	struct builtin_facts facts = { .pid = h->pid, .uid_min = builtin_uid_min() };
 	for (size_t i = 0; i < 2; i++)
 		if ((pid_t)h->pid == s->never[i])
 			return say(r, END_EXEMPT, "it is gua itself");
-	if (builtin_read(&facts, h->handle, 0, h->pid) != 0)
+	if (builtin_read(&facts, h->handle, 0) != 0)
 		return say_errno(r, "cannot read its uid, program and cgroup");
 	if (facts.uid < 0)
 		return say(r, END_EXEMPT, "its uids cannot be read");

@@ -186,13 +186,10 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 		.uid_min = uid_min,
 		.pod = p->history.sessions[process->session].texts[PROCESS_POD],
 		.graphics = p->history.sessions[process->session].draws };
-	struct builtin_facts read;
-	if (proc < 0 || p->history.simulated ||
-		builtin_read(&read, proc, process->pid, process->pid) != 0 ||
+	struct builtin_facts read = stored;
+	if (proc < 0 || p->history.simulated || builtin_read(&read, proc, process->pid) != 0 ||
 		read.start_ticks != process->start_ticks)
 		return stored;
-	read.graphics = stored.graphics;
-	read.pod = stored.pod;
 	if (read.uid < 0 || (stored.uid >= 0 && stored.uid < read.uid))
 		read.uid = stored.uid;
 	return read;
@@ -208,8 +205,8 @@ void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context)
 {
 	const struct idle_history *h = &p->history;
-	int proc = open_proc(p);
 	int64_t uid_min = builtin_uid_min();
+	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		if (h->processes[i].session != session)
 			continue;
@@ -250,8 +247,8 @@ void facts_now_judge_again(struct facts_now *p)
 		facts_at(&policy, &p->facts[i], &h->sessions[i], facts_now_spans(p, i),
 			p->now_ms);
 	}
-	int proc = open_proc(p);
 	int64_t uid_min = builtin_uid_min();
+	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		struct session_facts *f = &p->facts[h->processes[i].session];
 		struct builtin_facts facts;

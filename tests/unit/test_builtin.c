@@ -141,16 +141,16 @@ static void test_own_process(void **state)
 {
 	(void)state;
 	struct err e = { 0 };
-	struct builtin_facts f;
+	struct builtin_facts f = { .pid = (uint32_t)getpid() };
 	int proc = -1;
 	assert_int_equal(proc_open(&proc, "", &e), 0);
-	assert_int_equal(builtin_read(&f, proc, (uint32_t)getpid(), (uint32_t)getpid()), 0);
+	assert_int_equal(builtin_read(&f, proc, (uint32_t)getpid()), 0);
 	assert_int_equal(f.uid, getuid());
 	assert_int_equal(f.pid, getpid());
 	assert_string_equal(f.comm, "test_builtin");
 	assert_int_not_equal(f.program, PROGRAM_UNKNOWN);
 	assert_false(f.kernel_thread);
-	assert_int_equal(builtin_read(&f, proc, 0x7fffffff, 1), -1);
+	assert_int_equal(builtin_read(&f, proc, 0x7fffffff), -1);
 	close(proc);
 }
 
