@@ -70,7 +70,8 @@ static const struct column session_columns[] = {
 
 struct result {
 	struct simulation s;
-	struct policy_keeps keeps;
+	struct arena texts; /* of the keeps */
+	struct policy_keep *keeps;
 	int64_t *releases; /* of the breaker, oldest first */
 	size_t n_releases;
 	struct table rules, users, sessions;
@@ -282,7 +283,7 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 static int64_t kept_until(void *context, const char *key, int64_t at_ms)
 {
 	const struct result *r = context;
-	for (const struct policy_keep *k = r->keeps.items; k < r->keeps.items + r->keeps.n; k++)
+	for (const struct policy_keep *k = r->keeps; k; k = k->next)
 		if (k->from_ms <= at_ms && at_ms < k->until_ms && strcmp(k->session, key) == 0)
 			return k->until_ms;
 	return -1;
@@ -318,7 +319,7 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 	 * the breaker was released. */
 	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
 		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
-			&r->keeps, NULL);
+			&r->texts, &r->keeps, NULL);
 		policy_file_releases(file, &r->releases, &r->n_releases, NULL);
 	}
 	policy_file_close(file);
@@ -364,7 +365,7 @@ int enforce_simulate(struct enforce *x)
 	table_finish(&r.users);
 	table_finish(&r.sessions);
 	simulate_finish(&r.s);
-	policy_file_keeps_finish(&r.keeps);
+	arena_finish(&r.texts);
 	free(r.releases);
 	idle_history_finish(&h);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);

@@ -286,14 +286,16 @@ static const struct proc_life *find_pid(const struct ending *a, uint32_t pid)
 static int check_keeps(
 	struct policy_file *f, const struct ending *a, int64_t now_ms, struct err *e)
 {
-	struct policy_keeps keeps = { 0 };
+	const struct policy_span now = { now_ms, now_ms + 1 };
+	struct arena texts = { 0 };
+	struct policy_keep *k = NULL;
 	bool kept = false;
-	int rc = policy_file_keeps(f, (struct policy_span){ now_ms, now_ms + 1 }, &keeps, e);
-	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+	int rc = policy_file_keeps(f, now, &texts, &k, e);
+	for (; k; k = k->next)
 		kept |= strcmp(k->session, a->row.session) == 0 ||
 			((k->uid == 0 || k->uid == a->row.uid) &&
 				find_pid(a, (uint32_t)k->pid));
-	policy_file_keeps_finish(&keeps);
+	arena_finish(&texts);
 	return rc || !kept ? rc : err_set(e, ERR_NOTHING, "its user keeps it");
 }
 

@@ -37,7 +37,7 @@ struct work {
 	/* From policy.db. */
 	struct stored *stored; /* by key */
 	size_t n_stored;
-	struct policy_keeps keeps;
+	struct policy_keep *keeps;
 	struct past_end *ends;
 	size_t n_ends;
 	bool stopped; /* the breaker has tripped and was not released */
@@ -147,7 +147,7 @@ static int read_file(struct work *w)
 	if (rc == 0)
 		rc = policy_file_actions(x->file, day, take_end, w, w->e);
 	if (rc == 0)
-		rc = policy_file_keeps(x->file, weeks, &w->keeps, w->e);
+		rc = policy_file_keeps(x->file, weeks, &w->texts, &w->keeps, w->e);
 	if (rc == 0)
 		rc = policy_file_sessions(x->file, take_session, w, w->e);
 	for (size_t i = 0; i < w->n_stored && rc == 0; i++) {
@@ -214,8 +214,7 @@ static int follow_keep(struct work *w, struct policy_keep *k)
 
 static int apply_keeps(struct work *w)
 {
-	for (size_t i = 0; i < w->keeps.n; i++) {
-		struct policy_keep *k = &w->keeps.items[i];
+	for (struct policy_keep *k = w->keeps; k; k = k->next) {
 		if (k->until_ms <= w->now_ms)
 			continue;
 		int rc = is_present(&w->now.history, k->session) ? 0 : follow_keep(w, k);
@@ -401,7 +400,7 @@ static struct enforcer_step step_of(const struct work *w, size_t i)
 		.facts = &w->facts[i],
 		.verdict = &w->verdicts[i],
 		.now_ms = w->now_ms,
-		.keeps = &w->keeps };
+		.keeps = w->keeps };
 }
 
 /* Sets the pids and the UUIDs of the cards, separated by blanks, and the labels of the cards.
@@ -572,7 +571,6 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	int rc = pass_over(&w);
 	forget_facts(&w);
 	free(w.stored);
-	policy_file_keeps_finish(&w.keeps);
 	free(w.ends);
 	arena_finish(&w.texts);
 	x->policy.history = NULL;

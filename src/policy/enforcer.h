@@ -19,7 +19,7 @@ struct enforcer_step {
 	const struct session_facts *facts;
 	const struct verdict *verdict;
 	int64_t now_ms;
-	const struct policy_keeps *keeps; /* of all sessions, in the last four weeks */
+	const struct policy_keep *keeps; /* of all sessions, in the last four weeks */
 };
 
 /* When a session was last seen in use: a pass that knows this reads only the newest slots. */

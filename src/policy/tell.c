@@ -195,9 +195,9 @@ int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_
 	tell_describe(&n, s, kinds[stage]);
 	const struct policy_keep *last = NULL;
 	int64_t count = 0;
-	for (size_t i = 0; i < s->keeps->n; i++)
-		if (strcmp(s->keeps->items[i].session, s->facts->session->key) == 0) {
-			last = &s->keeps->items[i];
+	for (const struct policy_keep *k = s->keeps; k; k = k->next)
+		if (strcmp(k->session, s->facts->session->key) == 0) {
+			last = k;
 			count++;
 		}
 	if (last) {

@@ -93,20 +93,21 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 	const struct config_policy *limits = &u->enforcer->policy.config->policy;
 	int64_t longest_ms = uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms;
 	const struct policy_span week = { u->now_ms - 7 * DAY_MS, INT64_MAX };
-	struct policy_keeps keeps = { 0 };
+	struct arena texts = { 0 };
+	struct policy_keep *k = NULL;
 	int64_t sum_ms = 0, n_day = 0;
 	if (r->for_ms > longest_ms) {
 		snprintf(answer->why, sizeof(answer->why),
 			"a session can be kept for %s at most", duration_text(longest_ms).text);
 		return 0;
 	}
-	int rc = policy_file_keeps(u->enforcer->file, week, &keeps, e);
-	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+	int rc = policy_file_keeps(u->enforcer->file, week, &texts, &k, e);
+	for (; k; k = k->next)
 		if (k->uid == uid) {
 			sum_ms += k->until_ms - clock_later(k->from_ms, week.since_ms);
 			n_day += k->from_ms > u->now_ms - DAY_MS;
 		}
-	policy_file_keeps_finish(&keeps);
+	arena_finish(&texts);
 	if (rc)
 		return rc;
 	answer->ok = uid == 0;
@@ -454,12 +455,13 @@ static void answer(struct users *u, struct place *p, const struct user_request *
 		rc = answer_keep(u, r, p->uid, &a, &e);
 	} else {
 		const struct policy_span now = { u->now_ms, u->now_ms + 1 };
-		struct policy_keeps keeps = { 0 };
-		rc = policy_file_keeps(u->enforcer->file, now, &keeps, &e);
-		for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+		struct arena texts = { 0 };
+		struct policy_keep *k = NULL;
+		rc = policy_file_keeps(u->enforcer->file, now, &texts, &k, &e);
+		for (; k; k = k->next)
 			if (k->uid == p->uid)
 				add_kept(&a, k->session, k);
-		policy_file_keeps_finish(&keeps);
+		arena_finish(&texts);
 		a.ok = rc == 0;
 	}
 	if (rc) {

@@ -485,37 +485,29 @@ int policy_file_kept_until(struct policy_file *f, const char *session, int64_t n
 	return policy_file_done(&q, 0, e);
 }
 
-int policy_file_keeps(
-	struct policy_file *f, struct policy_span span, struct policy_keeps *k, struct err *e)
+int policy_file_keeps(struct policy_file *f, struct policy_span span, struct arena *arena,
+	struct policy_keep **first, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
 		"SELECT session, user, uid, pid, from_ms, until_ms, reason FROM keep "
 		"WHERE until_ms > ?1 AND from_ms < ?2 ORDER BY id");
 	sql_bind(q.row, SQL_INT(span.since_ms), SQL_INT(span.until_ms));
-	int rc = 0;
-	while (rc == 0 && policy_file_next(&q)) {
-		if (!array_one_more(&k->items, k->n)) {
-			rc = err_memory(e);
+	*first = NULL;
+	while (!arena->failed && policy_file_next(&q)) {
+		struct policy_keep *k = arena_take(arena, sizeof(*k));
+		if (!k)
 			break;
-		}
-		k->items[k->n++] = (struct policy_keep){ .session = arena_text(
-								 &k->texts, sql_raw(q.row, 0)),
-			.user = arena_text(&k->texts, sql_raw(q.row, 1)),
+		*k = (struct policy_keep){ .session = arena_text(arena, sql_raw(q.row, 0)),
+			.user = arena_text(arena, sql_raw(q.row, 1)),
 			.uid = sql_int(q.row, 2, -1),
 			.pid = sql_int(q.row, 3, -1),
 			.from_ms = sql_int(q.row, 4, -1),
 			.until_ms = sql_int(q.row, 5, -1),
-			.reason = arena_text(&k->texts, sql_raw(q.row, 6)) };
-		rc = k->texts.failed ? err_memory(e) : 0;
+			.reason = arena_text(arena, sql_raw(q.row, 6)) };
+		*first = k;
+		first = &k->next;
 	}
-	return policy_file_done(&q, rc, e);
-}
-
-void policy_file_keeps_finish(struct policy_keeps *k)
-{
-	free(k->items);
-	arena_finish(&k->texts);
-	*k = (struct policy_keeps){ 0 };
+	return policy_file_done(&q, arena->failed ? err_memory(e) : 0, e);
 }
 
 int policy_file_set_simulation(

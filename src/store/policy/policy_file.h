@@ -112,6 +112,7 @@ int policy_file_counts(
 struct policy_keep {
 	const char *session, *user, *reason;
 	int64_t uid, pid, from_ms, until_ms;
+	struct policy_keep *next; /* in a list; NULL: it is the last one */
 };
 int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, struct err *e);
 /* Ends the keeps of a session. */
@@ -123,16 +124,9 @@ int policy_file_move_keep(
 /* Reads until when a session is kept as of now; *until_ms -1: it is not. */
 int policy_file_kept_until(struct policy_file *f, const char *session, int64_t now_ms,
 	int64_t *until_ms, struct err *e);
-/* Reads the keeps that overlap the span, oldest first. Zero-initialise, and finish also after a
- * failure. */
-struct policy_keeps {
-	struct policy_keep *items;
-	size_t n;
-	struct arena texts;
-};
-int policy_file_keeps(
-	struct policy_file *f, struct policy_span span, struct policy_keeps *k, struct err *e);
-void policy_file_keeps_finish(struct policy_keeps *k);
+/* Makes a list, in the arena, of the keeps that overlap the span, oldest first. */
+int policy_file_keeps(struct policy_file *f, struct policy_span span, struct arena *arena,
+	struct policy_keep **first, struct err *e);
 
 /* Stores the result of a simulation in place of the last one. */
 int policy_file_set_simulation(
