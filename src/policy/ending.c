@@ -114,14 +114,14 @@ int ending_hold(struct endings *es, const struct proc_life *p, struct err *e)
 		"%s", reply.text);
 }
 
-/* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
+/* Checks CPU use, power and terminals; `input_ms` is when a key was last pressed there.
+ * ENDING_HOWS: there is no sign of life. */
 static enum ending_how check_signs_of_life(
-	const struct endings *es, struct ending *a, char *why, size_t cap)
+	const struct endings *es, struct ending *a, int64_t input_ms, char *why, size_t cap)
 {
 	int64_t looked_us = now_us_of(es) - a->first_look_us;
 	/* Since the first look, in percent of one core. */
 	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
-	int64_t input_ms = activity_input_ms(es->proc, a->processes, a->n_processes);
 	if (isnan(cpu)) {
 		snprintf(why, cap, "the CPU time of its processes cannot be read");
 		return ENDING_SPARED;
@@ -579,6 +579,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	/* CPU time is added up from look to look, so that a process that ends in between counts
 	 * at least until the look before. Once NAN, the sum stays NAN. */
 	double now_s = activity_cpu_s(es->proc, &a->group);
+	int64_t input_ms = activity_input_ms(es->proc, a->processes, a->n_processes);
 	if (a->looks > 0 && !(now_s < a->cpu_s))
 		a->cpu_used_s += now_s - a->cpu_s;
 	a->cpu_s = now_s;
@@ -592,8 +593,9 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 		return;
 	/* From the second batch on, CPU use is not a sign of life: processes that got the
 	 * signal use the CPU while they end. */
-	enum ending_how how =
-		a->next == 0 ? check_signs_of_life(es, a, why, sizeof(why)) : ENDING_HOWS;
+	enum ending_how how = a->next == 0
+				      ? check_signs_of_life(es, a, input_ms, why, sizeof(why))
+				      : ENDING_HOWS;
 	if (how == ENDING_COMPUTES && !a->signalled)
 		finish(a, how, "%s", why);
 	else if (how != ENDING_HOWS)
