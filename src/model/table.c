@@ -27,6 +27,12 @@ struct cell table_get_chars(const void *row, size_t of)
 	return table_text((const char *)row + of);
 }
 
+struct cell table_get_some_chars(const void *row, size_t of)
+{
+	const char *text = (const char *)row + of;
+	return table_text(*text ? text : NULL);
+}
+
 struct cell table_get_string(const void *row, size_t of)
 {
 	const char *text;
@@ -46,6 +52,18 @@ struct cell table_get_known(const void *row, size_t of)
 	int64_t number;
 	memcpy(&number, (const char *)row + of, sizeof(number));
 	return table_known(number);
+}
+
+struct cell table_get_size(const void *row, size_t of)
+{
+	size_t number;
+	memcpy(&number, (const char *)row + of, sizeof(number));
+	return table_number((double)number);
+}
+
+struct cell table_get_flag(const void *row, size_t of)
+{
+	return table_number(*(const bool *)((const char *)row + of));
 }
 
 void table_add(struct table *t, const void *row)

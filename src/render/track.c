@@ -474,14 +474,14 @@ enum item_kind {
 #define CLOSE COLUMN(.kind = ITEM_CLOSE)
 #define UNIT(in) ITEM_UNIT, "unit", "Unit", .unit = OF(in)
 #define COUNTED(key, label, member) ITEM_COUNT, key, label, .of = OF(member)
-#define SIZE(key, label, member, in) ITEM_BYTES, key, label, .of = OF(member), .unit = OF(in)
+#define SIZED(key, label, member, in) ITEM_BYTES, key, label, .of = OF(member), .unit = OF(in)
 #define REAL(key, label, member) ITEM_REAL, key, label, .of = OF(member)
 #define WORDS(key, label, member) ITEM_CHARS, key, label, .of = OF(member)
 #define RAM_OF(key, label, group)                                                              \
 	COLUMN(OPEN(key, label)),                                                              \
-		COLUMN(SIZE("total_rss", "Total RSS", r.ram[group].total_bytes, ram)),         \
-		COLUMN(SIZE("private_rss", "Private RSS", r.ram[group].private_bytes, ram)),   \
-		COLUMN(SIZE("shared_rss", "Shared RSS", r.ram[group].shared_bytes, ram)),      \
+		COLUMN(SIZED("total_rss", "Total RSS", r.ram[group].total_bytes, ram)),        \
+		COLUMN(SIZED("private_rss", "Private RSS", r.ram[group].private_bytes, ram)),  \
+		COLUMN(SIZED("shared_rss", "Shared RSS", r.ram[group].shared_bytes, ram)),     \
 		CLOSE
 /* Hardware percent: of all `parts`, cores or cards. */
 #define USE_OF(key, label, use, parts)                                                         \
@@ -505,19 +505,19 @@ static const struct item {
 	/* As gpu-tracker has it. */
 	{ OPEN("max_ram", "Max RAM") },
 	{ UNIT(ram) },
-	{ SIZE("system_capacity", "System capacity", r.ram_capacity_bytes, ram) },
-	{ SIZE("system", "System", r.ram_system_max_bytes, ram) },
+	{ SIZED("system_capacity", "System capacity", r.ram_capacity_bytes, ram) },
+	{ SIZED("system", "System", r.ram_system_max_bytes, ram) },
 	RAM_OF("main", "Main", TRACK_MAIN),
 	RAM_OF("descendants", "Descendants", TRACK_DESCENDANTS),
 	RAM_OF("combined", "Combined", TRACK_COMBINED),
 	CLOSE,
 	{ OPEN("max_gpu_ram", "Max GPU RAM") },
 	{ UNIT(gpu_ram) },
-	{ SIZE("system_capacity", "System capacity", r.gpu_capacity_bytes, gpu_ram) },
-	{ SIZE("system", "System", r.gpu_system_max_bytes, gpu_ram) },
-	{ SIZE("main", "Main", r.gpu_ram[TRACK_MAIN], gpu_ram) },
-	{ SIZE("descendants", "Descendants", r.gpu_ram[TRACK_DESCENDANTS], gpu_ram) },
-	{ SIZE("combined", "Combined", r.gpu_ram[TRACK_COMBINED], gpu_ram) },
+	{ SIZED("system_capacity", "System capacity", r.gpu_capacity_bytes, gpu_ram) },
+	{ SIZED("system", "System", r.gpu_system_max_bytes, gpu_ram) },
+	{ SIZED("main", "Main", r.gpu_ram[TRACK_MAIN], gpu_ram) },
+	{ SIZED("descendants", "Descendants", r.gpu_ram[TRACK_DESCENDANTS], gpu_ram) },
+	{ SIZED("combined", "Combined", r.gpu_ram[TRACK_COMBINED], gpu_ram) },
 	CLOSE,
 	{ OPEN("cpu_utilization", "CPU utilization") },
 	{ COUNTED("system_core_count", "System core count", r.core_count) },
@@ -548,7 +548,7 @@ static const struct item {
 	CLOSE,
 	{ OPEN("max_swap", "Max swap") },
 	{ UNIT(swap) },
-	{ SIZE("combined", "Combined", r.ram[TRACK_COMBINED].swap_bytes, swap) },
+	{ SIZED("combined", "Combined", r.ram[TRACK_COMBINED].swap_bytes, swap) },
 	CLOSE,
 	{ OPEN("allocation", "Allocation") },
 	{ COUNTED("cores", "Cores", r.core_limit) },

@@ -17,7 +17,7 @@ enum amount { AMOUNT_KWH, AMOUNT_FLOOR, AMOUNT_ENERGY_COST, AMOUNT_CO2, AMOUNTS 
 struct bill_line {
 	enum bill_kind kind;
 	const char *identity; /* NULL: the line has no identity */
-	char label[LABEL_CAP];
+	char label[WHERE_CAP];
 	struct audit_cost cost;
 	struct bill_cents cents;
 	double exact[AMOUNTS], shown[AMOUNTS]; /* shown: hundredths; NAN: unknown */
@@ -56,32 +56,43 @@ void report_bill_total(struct bill_totals *t, const struct audit *a)
 	t->held.parts[COST_SQUATTING] = llround(100 * a->held_cost.money[COST_SQUATTING]);
 }
 
-/* Divides the cents of one part of the cost among the rows. */
-static bool divide(const struct audit_cost *const *costs, size_t n, enum cost_part part,
-	const int64_t *whole, struct bill_cents *cents)
+/* Divides the cents of one part of the cost. */
+static bool divide(
+	const struct bill_share *shares, size_t n, enum cost_part part, const int64_t *whole)
 {
 	double *exact = calloc(n + 1, sizeof(*exact)), sum = 0;
 	int64_t *fitted = calloc(n + 1, sizeof(*fitted));
 	for (size_t i = 0; i < n && exact; i++) {
-		exact[i] = 100 * costs[i]->money[part];
+		exact[i] = 100 * shares[i].cost->money[part];
 		sum += exact[i];
 	}
 	int64_t own = llround(sum);
 	bool is_sum = whole && fabs((double)*whole - sum) < 2;
 	bool fits = exact && fitted && shares_fit(exact, n, is_sum ? *whole : own, fitted);
 	for (size_t i = 0; i < n && fits; i++)
-		cents[i].parts[part] = fitted[i];
+		shares[i].cents->parts[part] = fitted[i];
 	free(exact);
 	free(fitted);
 	return fits;
 }
 
-bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
-	const struct bill_cents *whole, struct bill_cents *cents)
+bool report_bill_divide(
+	const struct bill_share *shares, size_t n, const struct bill_cents *whole)
 {
 	bool fits = true;
 	for (int part = 0; part < COSTS && fits; part++)
-		fits = divide(costs, n, part, whole ? &whole->parts[part] : NULL, cents);
+		fits = divide(shares, n, part, whole ? &whole->parts[part] : NULL);
+	return fits;
+}
+
+/* Rounds the money of lines to cents that add up to `whole`. */
+static bool fit_lines(struct bill_line *lines, size_t n, const struct bill_cents *whole)
+{
+	struct bill_share *shares = calloc(n + 1, sizeof(*shares));
+	for (size_t i = 0; i < n && shares; i++)
+		shares[i] = (struct bill_share){ &lines[i].cost, &lines[i].cents };
+	bool fits = shares && report_bill_divide(shares, n, whole);
+	free(shares);
 	return fits;
 }
 
@@ -224,11 +235,12 @@ static double unless_zero(double number)
 	return number == 0 ? NAN : number;
 }
 
-/* A line as its tables show it. */
+/* A line as its tables show it; of a card, also its model and price. */
 struct bill_row {
 	struct bill_line line;
-	const char *kind;
-	double ms, unpriced_ms;
+	const char *kind, *name;
+	char price[40];
+	double ms, unpriced_ms;			   /* of a rest, also a little less than 0 */
 	double money[COSTS + 1], shown[COSTS + 1]; /* [COSTS]: all parts together */
 	double shown_unknown, shown_reserved, shown_squatting;
 };
@@ -268,9 +280,22 @@ static const struct column energy_columns[] = {
 		.width = 8,
 		.optional = true },
 };
+
+static const struct column card_columns[] = {
+	{ .title = "gpu", CHARS(line.label), .width = -14 },
+	{ .title = "name", STRING(name), .flexible = true, .optional = true },
+	{ .title = "per\nhour", CHARS(price), .width = 5 },
+	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6 },
+	{ .title = "idle-held", NUMBER(MONEY, shown[COST_IDLE_HELD]) },
+	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
+	{ .title = "reserved", NUMBER(MONEY, shown_reserved), .optional = true },
+	{ .title = "truly-\nidle", NUMBER(MONEY, shown[COST_TRULY_IDLE]), .width = 6 },
+	{ .title = "un-\nobserved", NUMBER(MONEY, shown[COST_UNOBSERVED]) },
+	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6 },
+};
 #undef OF
 
-static void bill_list(struct report_bill *bill, const struct bill_line *line)
+static struct bill_row row_of(const struct bill_line *line)
 {
 	static const char *const names[BILL_KINDS] = { [BILL_IDENTITY] = "identity",
 		[BILL_UNATTRIBUTED] = "unattributed",
@@ -287,6 +312,7 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 	bool priced = isfinite(report_bill_money(cost, COSTS));
 	struct bill_row row = { .line = *line,
 		.kind = names[line->kind],
+		.name = "",
 		.ms = (double)line_ms(line),
 		.unpriced_ms = (double)cost->unpriced_ms };
 	for (size_t part = 0; part <= COSTS; part++) {
@@ -299,41 +325,15 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 	row.shown_reserved = unless_zero(row.shown[COST_RESERVED]);
 	row.shown_unknown = unless_zero(row.shown[COST_USE_UNKNOWN]);
 	row.shown_squatting = unless_zero(row.shown[COST_SQUATTING]);
+	return row;
+}
+
+static void bill_list(struct report_bill *bill, const struct bill_line *line)
+{
+	const struct bill_row row = row_of(line);
 	table_add(&bill->lines, &row);
 	if (line->kind != BILL_UNOBSERVED || isfinite(line->exact[AMOUNT_KWH]))
 		table_add(&bill->energy, &row);
-}
-
-/* The data of a row of cards. */
-struct card_line {
-	char label[WHERE_CAP], price[40];
-	const char *name;
-	double shown[COSTS + 1], shown_unknown, shown_reserved; /* as in struct bill_row */
-};
-
-#define OF(member) offsetof(struct card_line, member)
-static const struct column card_columns[] = {
-	{ .title = "gpu", CHARS(label), .width = -14 },
-	{ .title = "name", STRING(name), .flexible = true, .optional = true },
-	{ .title = "per\nhour", CHARS(price), .width = 5 },
-	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6 },
-	{ .title = "idle-held", NUMBER(MONEY, shown[COST_IDLE_HELD]) },
-	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
-	{ .title = "reserved", NUMBER(MONEY, shown_reserved), .optional = true },
-	{ .title = "truly-\nidle", NUMBER(MONEY, shown[COST_TRULY_IDLE]), .width = 6 },
-	{ .title = "un-\nobserved", NUMBER(MONEY, shown[COST_UNOBSERVED]) },
-	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6 },
-};
-#undef OF
-
-static void set_shown(
-	struct card_line *line, const struct audit_cost *cost, const struct bill_cents *cents)
-{
-	bool priced = isfinite(report_bill_money(cost, COSTS));
-	for (size_t part = 0; part <= COSTS; part++)
-		line->shown[part] = priced ? shown_money(cents, part) : NAN;
-	line->shown_unknown = unless_zero(line->shown[COST_USE_UNKNOWN]);
-	line->shown_reserved = unless_zero(line->shown[COST_RESERVED]);
 }
 
 /* Makes the table of the cost of each card, with a total. False: out of memory. */
@@ -341,35 +341,31 @@ static bool bill_list_cards(
 	struct table *t, const struct audit *a, const struct bill_cents *all)
 {
 	size_t n = a->n_cards;
-	struct audit_cost *costs = calloc(n + 1, sizeof(*costs)), sum = { 0 };
-	const struct audit_cost **each = calloc(n + 1, sizeof(*each));
-	struct bill_cents *cents = calloc(n + 1, sizeof(*cents)), sum_cents = { 0 };
-	struct card_line total = { .label = "total", .name = "" };
+	struct bill_line *lines = calloc(n + 1, sizeof(*lines)),
+			 *total = lines ? lines + n : NULL;
 	*t = (struct table)TABLE_OF(card_columns);
-	for (size_t i = 0; i < n && costs && each; i++) {
-		audit_cost_card(&costs[i], &a->cards[i], 0, COST_PARTS);
-		each[i] = &costs[i];
-	}
-	bool fits = costs && each && cents && report_bill_divide(each, n, all, cents);
+	for (size_t i = 0; i <= n && lines; i++)
+		lines[i].kind = BILL_TOTAL; /* all parts are shown */
+	for (size_t i = 0; i < n && lines; i++)
+		audit_cost_card(&lines[i].cost, &a->cards[i], 0, COST_PARTS);
+	bool fits = lines && fit_lines(lines, n, all);
 	for (size_t i = 0; i < n && fits; i++) {
 		const struct audit_card *card = &a->cards[i];
-		struct card_line line = { .price = "-",
-			.name = card_short_name(card->id.name) };
-		str_copy(line.label, sizeof(line.label), report_place(a, i).where);
-		if (isfinite(card->price))
-			str_copy(line.price, sizeof(line.price),
-				report_bill_price(card->price).text);
-		set_shown(&line, &costs[i], &cents[i]);
-		table_add(t, &line);
-		audit_cost_add(&sum, &costs[i]);
-		report_bill_add_cents(&sum_cents, &cents[i]);
+		str_copy(lines[i].label, sizeof(lines[i].label), report_place(a, i).where);
+		struct bill_row row = row_of(&lines[i]);
+		row.name = card_short_name(card->id.name);
+		str_copy(row.price, sizeof(row.price),
+			isfinite(card->price) ? report_bill_price(card->price).text : "-");
+		table_add(t, &row);
+		audit_cost_add(&total->cost, &lines[i].cost);
+		report_bill_add_cents(&total->cents, &lines[i].cents);
 	}
-	set_shown(&total, &sum, &sum_cents);
-	if (fits && n > 1)
-		table_add(t, &total);
-	free(costs);
-	free(each);
-	free(cents);
+	if (fits && n > 1) {
+		str_copy(total->label, sizeof(total->label), "total");
+		const struct bill_row row = row_of(total);
+		table_add(t, &row);
+	}
+	free(lines);
 	return fits;
 }
 
@@ -445,22 +441,15 @@ static bool fit_amount(struct bill *b, enum amount amount)
 static bool fit_money(struct bill *b)
 {
 	size_t n = b->n_identities;
-	const struct audit_cost **costs = calloc(n + 1, sizeof(*costs));
-	struct bill_cents *cents = calloc(n + 1, sizeof(*cents)), others = b->totals.all;
-	for (size_t i = 0; i < n && costs; i++)
-		costs[i] = &b->lines[i].cost;
-	bool fits = costs && cents && report_bill_divide(costs, n, &b->totals.held, cents);
-	for (size_t i = 0; i < n && fits; i++) {
-		b->lines[i].cents = cents[i];
+	struct bill_cents others = b->totals.all;
+	bool fits = fit_lines(b->lines, n, &b->totals.held);
+	for (size_t i = 0; i < n && fits; i++)
 		for (int part = 0; part < COST_PARTS; part++)
-			others.parts[part] -= cents[i].parts[part];
-	}
+			others.parts[part] -= b->lines[i].cents.parts[part];
 	for (int part = 0; part < COST_PARTS; part++) {
 		size_t line = part < COST_HELD_PARTS ? 0 : (size_t)(1 + part - COST_HELD_PARTS);
 		b->lines[n + line].cents.parts[part] = others.parts[part];
 	}
-	free(costs);
-	free(cents);
 	return fits;
 }
 

@@ -8,45 +8,26 @@
 #include "model/card.h"
 #include "audit/audit.h"
 
-/* The data of a row of hosts. */
-struct host_row {
-	const char *host, *environment, *driver; /* NULL: unknown */
-	double n_cards, simulated, imported, recording, leases;
-	int64_t known_ms, last_tick_ms;
-};
-
-#define OF(member) offsetof(struct host_row, member)
+#define OF(member) offsetof(struct audit_host, member)
 static const struct column host_columns[] = {
-	{ "host", "host", STRING(host) },
-	{ "environment", "environment", STRING(environment) },
-	{ "driver", "driver", STRING(driver) },
-	{ "gpus", "GPUs", NUMBER(COUNT, n_cards) },
-	{ "simulated", NUMBER(BOOL, simulated) },
-	{ "imported", NUMBER(BOOL, imported) },
-	{ "recording", "recording", NUMBER(BOOL, recording) },
+	{ "host", "host", CHARS(hostname) },
+	{ "environment", "environment", SOME_CHARS(environment) },
+	{ "driver", "driver", SOME_CHARS(driver) },
+	{ "gpus", "GPUs", SIZE(n_cards) },
+	{ "simulated", FLAG(simulated) },
+	{ "imported", FLAG(imported) },
+	{ "recording", "recording", FLAG(recording) },
 	{ "known_since", "known since", KNOWN(MOMENT, known_ms) },
 	{ "last_tick", "last tick", KNOWN(MOMENT, last_tick_ms) },
-	{ "leases", NUMBER(BOOL, leases) },
+	{ "leases", FLAG(has_leases) },
 };
 #undef OF
 
 void report_cards_add_hosts(struct table *t, const struct audit *a)
 {
 	*t = (struct table)TABLE_OF(host_columns);
-	for (size_t i = 0; i < a->n_hosts; i++) {
-		const struct audit_host *h = &a->hosts[i];
-		struct host_row row = { .host = h->hostname,
-			.environment = *h->environment ? h->environment : NULL,
-			.driver = *h->driver ? h->driver : NULL,
-			.n_cards = (double)h->n_cards,
-			.simulated = h->simulated,
-			.imported = h->imported,
-			.recording = h->recording,
-			.leases = h->has_leases,
-			.known_ms = h->known_ms,
-			.last_tick_ms = h->last_tick_ms };
-		table_add(t, &row);
-	}
+	for (size_t i = 0; i < a->n_hosts; i++)
+		table_add(t, &a->hosts[i]);
 }
 
 /* Eight characters of "GPU-3f2a91c4-...": the first ones, or the last ones if the first do not
@@ -82,11 +63,11 @@ static bool heads_are_alike(const struct audit *a, size_t first)
 /* The data of a row of cards. Times are in milliseconds. */
 struct card_row {
 	struct audit_card card;
-	const char *host, *short_name, *parent, *source; /* NULL: none */
-	int64_t mig_index;				 /* -1: none */
+	const char *host, *short_name;
+	int64_t mig_index;		/* -1: none */
 	char label[CARD_LABEL_CAP + 1]; /* followed by a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
-	double index, ms[CARD_STATES], share[CARD_STATES], observed;
+	double index, share[CARD_STATES], observed;
 	double shown[CARD_STATES], shown_observed; /* as rounded by report_shown_shares() */
 	double some_unknown, some_reserved; /* shown, but 0 is NAN: text omits a column without
 					       values */
@@ -96,7 +77,8 @@ struct card_row {
 
 #define OF(member) offsetof(struct card_row, member)
 #define SECONDS(state, which)                                                                  \
-	COLUMN(state "_gpu_seconds", .json = "gpu_seconds." state, NUMBER(GPU_MS, ms[which]))
+	COLUMN(state "_gpu_seconds", .json = "gpu_seconds." state,                             \
+		KNOWN(GPU_MS, card.ms[which]))
 static const struct column card_columns[] = {
 	{ "host", STRING(host) },
 	{ .title = "gpu", CHARS(label) },
@@ -107,8 +89,8 @@ static const struct column card_columns[] = {
 	{ "mig_index", KNOWN(COUNT, mig_index) },
 	{ "name", .json = "", CHARS(card.id.name) },
 	{ .title = "name", STRING(short_name), .flexible = true, .optional = true },
-	{ .json = "parent_uuid", STRING(parent) },
-	{ .json = "source", STRING(source) },
+	{ .json = "parent_uuid", SOME_CHARS(card.id.parent_uuid) },
+	{ .json = "source", SOME_CHARS(card.source) },
 	{ "status", CHARS(card.status) },
 	{ .json = "mean_util_pct", NUMBER(PCT, util) },
 	{ .json = "sm_active_pct", NUMBER(PCT, sm_active) },
@@ -116,8 +98,8 @@ static const struct column card_columns[] = {
 	SECONDS("idle_held", CARD_IDLE_HELD),
 	SECONDS("truly_idle", CARD_TRULY_IDLE),
 	SECONDS("unobserved", CARD_UNOBSERVED),
-	{ .json = "gpu_seconds.use_unknown", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
-	{ .json = "gpu_seconds.reserved", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
+	{ .json = "gpu_seconds.use_unknown", KNOWN(GPU_MS, card.ms[CARD_USE_UNKNOWN]) },
+	{ .json = "gpu_seconds.reserved", KNOWN(GPU_MS, card.ms[CARD_RESERVED]) },
 	{ "active", .json = "", NUMBER(SHARE, share[CARD_ACTIVE]) },
 	{ "idle_held", .json = "", NUMBER(SHARE, share[CARD_IDLE_HELD]) },
 	{ "truly_idle", .json = "", NUMBER(SHARE, share[CARD_TRULY_IDLE]) },
@@ -135,7 +117,7 @@ static const struct column card_columns[] = {
 	{ .title = "SM", NUMBER(PCT, sm_active), .width = 6, .optional = true },
 	{ "observed", .json = "", NUMBER(SHARE, observed) },
 	{ .title = "observed", NUMBER(SHARE, shown_observed), .width = 6 },
-	{ "use_unknown_gpu_seconds", .json = "", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
+	{ "use_unknown_gpu_seconds", .json = "", KNOWN(GPU_MS, card.ms[CARD_USE_UNKNOWN]) },
 	{ "use_unknown", .json = "", NUMBER(SHARE, share[CARD_USE_UNKNOWN]) },
 	{ "idle_held_uncertainty", NUMBER(SHARE, uncertainty) },
 	{ "sm_active_pct", .json = "", NUMBER(PCT, sm_active) },
@@ -147,18 +129,18 @@ static const struct column card_columns[] = {
 	{ "price_per_gpu_hour", NUMBER(MONEY, card.price) },
 	CARD_COSTS,
 	COST_TOTAL,
-	{ "reserved_gpu_seconds", .json = "", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
+	{ "reserved_gpu_seconds", .json = "", KNOWN(GPU_MS, card.ms[CARD_RESERVED]) },
 	{ "reserved", .json = "", NUMBER(SHARE, share[CARD_RESERVED]) },
 };
 #undef OF
 
-static void set_numbers(struct card_row *row, const struct audit_card *card, bool has_leases)
+static void set_numbers(struct card_row *row, bool has_leases)
 {
+	struct audit_card *card = &row->card;
 	int64_t observed_ms = state_observed_ms(card->ms);
 	int64_t known_ms = observed_ms - card->ms[CARD_USE_UNKNOWN];
 	struct audit_cost cost = { 0 };
 	for (size_t state = 0; state < CARD_STATES; state++) {
-		row->ms[state] = (double)card->ms[state];
 		row->share[state] = report_share(card->ms[state], observed_ms);
 		row->kwh[state] = report_energy_kwh(
 			card->energy_mj, card->energy_known_ms, card->ms, state);
@@ -166,9 +148,6 @@ static void set_numbers(struct card_row *row, const struct audit_card *card, boo
 	row->observed = report_share(observed_ms, observed_ms + card->ms[CARD_UNOBSERVED]);
 	report_shown_shares(card->ms, row->shown, &row->shown_observed);
 	row->some_reserved = card->ms[CARD_RESERVED] ? row->shown[CARD_RESERVED] : NAN;
-	if (!has_leases)
-		row->ms[CARD_RESERVED] = row->share[CARD_RESERVED] = row->kwh[CARD_RESERVED] =
-			NAN;
 	row->some_unknown = card->ms[CARD_USE_UNKNOWN] ? row->shown[CARD_USE_UNKNOWN] : NAN;
 	/* The means are over the time for which the value is known. */
 	row->util = card->util_pct_ms < 0 ? NAN : report_share(card->util_pct_ms, known_ms);
@@ -178,8 +157,10 @@ static void set_numbers(struct card_row *row, const struct audit_card *card, boo
 	audit_cost_card(&cost, card, 0, COST_PARTS);
 	for (size_t part = 0; part <= COSTS; part++)
 		row->money[part] = report_bill_money(&cost, part);
-	if (!has_leases)
-		row->money[COST_RESERVED] = NAN;
+	if (has_leases)
+		return;
+	card->ms[CARD_RESERVED] = -1;
+	row->share[CARD_RESERVED] = row->kwh[CARD_RESERVED] = row->money[COST_RESERVED] = NAN;
 }
 
 void report_cards_add(struct table *t, const struct audit *a)
@@ -191,8 +172,6 @@ void report_cards_add(struct table *t, const struct audit *a)
 		struct card_row row = { .card = *card,
 			.host = a->hosts[card->host].hostname,
 			.short_name = card_short_name(card->id.name),
-			.parent = *card->id.parent_uuid ? card->id.parent_uuid : NULL,
-			.source = *card->source ? card->source : NULL,
 			.index = card->id.index,
 			.mig_index = card->id.mig_index };
 		if (i == 0 || card->host != a->cards[i - 1].host)
@@ -201,7 +180,7 @@ void report_cards_add(struct table *t, const struct audit *a)
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");
 		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);
-		set_numbers(&row, card, a->hosts[card->host].has_leases);
+		set_numbers(&row, a->hosts[card->host].has_leases);
 		table_add(t, &row);
 	}
 }

@@ -11,7 +11,6 @@ struct event_group_row {
 	struct audit_event event;
 	const char *kind, *host, *uuid, *meaning; /* uuid, meaning NULL: none */
 	int64_t index;				  /* of the last one's card; -1: none */
-	double times;
 };
 
 #define OF(member) offsetof(struct event_group_row, member)
@@ -19,7 +18,7 @@ static const struct column event_columns[] = {
 	{ "kind", STRING(kind) },
 	{ "xid", KNOWN(COUNT, event.xid) },
 	{ "meaning", STRING(meaning) },
-	{ "times", NUMBER(COUNT, times) },
+	{ "times", SIZE(event.times) },
 	{ "total_seconds", KNOWN(MS, event.total_ms) },
 	{ "last", KNOWN(MOMENT, event.last_ms) },
 	{ "last_host", STRING(host) },
@@ -41,8 +40,7 @@ void report_events_add(struct table *t, const struct audit *a)
 			.host = a->hosts[event->last_host].hostname,
 			.uuid = card ? card->uuid : NULL,
 			.meaning = event_xid_meaning(event->xid),
-			.index = card ? card->index : -1,
-			.times = (double)event->times };
+			.index = card ? card->index : -1 };
 		table_add(t, &row);
 	}
 }

@@ -450,16 +450,14 @@ static bool shows(const struct listing *l, size_t i, size_t n_shown)
 static void divide_costs(struct listing *l, size_t level, const size_t *order, size_t n,
 	const struct bill_cents *whole)
 {
-	const struct audit_cost **costs = calloc(n + 1, sizeof(*costs));
-	struct bill_cents *cents = calloc(n + 1, sizeof(*cents));
-	for (size_t i = 0; i < n && costs; i++)
-		costs[i] = &l->from->rows[level][order ? order[i] : i].sums.cost;
-	bool fits = costs && cents && report_bill_divide(costs, n, whole, cents);
-	for (size_t i = 0; i < n && fits; i++)
-		l->cents[level][order ? order[i] : i] = cents[i];
-	l->failed |= !fits;
-	free(costs);
-	free(cents);
+	struct bill_share *shares = calloc(n + 1, sizeof(*shares));
+	for (size_t i = 0; i < n && shares; i++) {
+		size_t row = order ? order[i] : i;
+		shares[i] = (struct bill_share){ &l->from->rows[level][row].sums.cost,
+			&l->cents[level][row] };
+	}
+	l->failed |= !shares || !report_bill_divide(shares, n, whole);
+	free(shares);
 }
 
 static void list_inner(struct listing *l, const size_t *order, size_t n)

@@ -74,10 +74,15 @@ struct bill_totals {
 	struct bill_cents held; /* the shares of identities */
 };
 void report_bill_total(struct bill_totals *t, const struct audit *a);
+/* A cost among which cents are divided, and its cents. */
+struct bill_share {
+	const struct audit_cost *cost;
+	struct bill_cents *cents;
+};
 /* Divides `whole` among n costs. If `whole` is NULL or not their sum, divides the rounded
  * sum of the costs. False: out of memory. */
-bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
-	const struct bill_cents *whole, struct bill_cents *cents);
+bool report_bill_divide(
+	const struct bill_share *shares, size_t n, const struct bill_cents *whole);
 /* The sum of the parts, in money. */
 double report_bill_sum(const struct bill_cents *cents);
 /* The exact money of a cost: one part, or with COSTS all parts together; NAN if none of its

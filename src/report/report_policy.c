@@ -38,8 +38,8 @@ static const struct column log_columns[] = {
 	{ "cards", STRING(action.cards) },
 	{ "held_bytes", KNOWN(KIB, held_kib) },
 	{ "idle_since", KNOWN(MOMENT, action.idle_since_ms) },
-	{ "idle_seconds", NUMBER(LENGTH, idle_ms) },
-	{ "given_back_gpu_seconds", NUMBER(GPU_MS, given_ms) },
+	{ "idle_seconds", KNOWN(LENGTH, action.idle_ms) },
+	{ "given_back_gpu_seconds", KNOWN(GPU_MS, action.given_back_ms) },
 	{ "evidence", STRING(action.evidence) },
 	{ "result", STRING(action.result) },
 	{ "config", STRING(action.config) },
@@ -54,9 +54,7 @@ static int add_action(void *context, const struct policy_action *a)
 {
 	struct policy_log_line line = { .action = *a,
 		.mode = a->would ? "observe" : "enforce",
-		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
-		.idle_ms = a->idle_ms < 0 ? NAN : (double)a->idle_ms,
-		.given_ms = a->given_back_ms < 0 ? NAN : (double)a->given_back_ms };
+		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024 };
 	bool step = a->step == STEP_WARN || a->step == STEP_END;
 	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
 		a->step == STEP_WARN ? a->stage_name : a->step_name);

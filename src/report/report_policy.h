@@ -10,7 +10,6 @@ struct policy_log_line {
 	struct policy_action action;
 	const char *mode;
 	int64_t held_kib;
-	double idle_ms, given_ms; /* NAN: not known */
 	/* For people: "would warn", the name of the session, and the evidence or result. */
 	char what[32], shown[SESSION_KEY_CAP], said[768];
 };

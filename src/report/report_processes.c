@@ -31,8 +31,7 @@ struct process_row {
 	struct report_place place;
 	const char *user, *shown_user;
 	char what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
-	double pid, context;
-	double ms[HOLDER_STATES], held, share;
+	double pid, held, share;
 	double money[COSTS + 1]; /* as report_bill_money() */
 };
 
@@ -47,13 +46,15 @@ static const struct column process_columns[] = {
 	PLACE_COLUMNS,
 	PLACE_SHOWN,
 	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
-	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]) },
-	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
-	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, ms[HOLDER_SQUATTING]) },
-	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
-	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
+	{ "active_gpu_seconds", KNOWN(GPU_MS, process.sums.ms[HOLDER_ACTIVE]) },
+	{ "idle_held_gpu_seconds", "idle", KNOWN(GPU_MS, process.sums.ms[HOLDER_IDLE_HELD]),
+		.width = 6 },
+	{ "squatting_gpu_seconds", "idle on\nbusy GPU",
+		KNOWN(GPU_MS, process.sums.ms[HOLDER_SQUATTING]) },
+	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, process.sums.ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, process.sums.ms[HOLDER_USE_UNKNOWN]) },
 	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
-	{ "context_only", NUMBER(BOOL, context) },
+	{ "context_only", FLAG(process.context) },
 	{ "last_active", "last active", KNOWN(MOMENT, process.sums.last_active_ms) },
 	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, process.sums.peak_mem_kib), .width = 8,
 		.optional = true },
@@ -83,11 +84,8 @@ void report_processes_add(
 			.user = user,
 			.shown_user = process_shown_user(user),
 			.pid = p->pid,
-			.context = p->context,
 			.held = (double)audit_holder_ms(p->sums.ms),
 			.share = (double)(p->sums.active_share_ms + p->sums.idle_share_ms) };
-		for (size_t state = 0; state < HOLDER_STATES; state++)
-			row.ms[state] = (double)p->sums.ms[state];
 		for (size_t part = 0; part <= COSTS; part++)
 			row.money[part] = report_bill_money(&p->sums.cost, part);
 		row.money[COST_RESERVED] = NAN; /* leases have it */
@@ -105,7 +103,7 @@ struct spell_row {
 	const char *how, *then; /* how it ended, for programs and for people */
 	char what[REPORT_WHAT_CAP];
 	int64_t end_ms; /* -1: it goes on */
-	double length_ms, idle_ms, squatting_ms, unobserved_ms, pid;
+	double length_ms, idle_ms, unobserved_ms, pid;
 	double cost; /* of the card's time, even if other processes were on the card */
 };
 
@@ -123,7 +121,7 @@ static const struct column spell_columns[] = {
 	{ "end", KNOWN(MOMENT, end_ms) },
 	{ "seconds", "length", NUMBER(LENGTH, length_ms) },
 	{ "idle_seconds", NUMBER(MS, idle_ms) },
-	{ "squatting_seconds", NUMBER(MS, squatting_ms) },
+	{ "squatting_seconds", KNOWN(MS, spell.spell.squatting_ms) },
 	{ "unobserved_seconds", NUMBER(MS, unobserved_ms) },
 	{ "gpu_seconds", "GPU-h", KNOWN(GPU_MS, spell.window_ms) },
 	{ "idle_cost", "cost", NUMBER(MONEY, cost), .optional = true },
@@ -156,7 +154,6 @@ void report_processes_add_spells(struct table *t, const struct audit *a)
 			.end_ms = spell->how == SPELL_OPEN ? -1 : spell->end_ms,
 			.length_ms = (double)(spell->end_ms - spell->begin_ms),
 			.idle_ms = (double)spell_idle_ms(spell),
-			.squatting_ms = (double)spell->squatting_ms,
 			.unobserved_ms = (double)spell_unobserved_ms(spell),
 			.pid = s->pid,
 			.cost = a->cards[s->card].price * (double)s->window_ms / 3600e3 };

@@ -45,26 +45,20 @@ static void name_period(struct report_period *p, enum period_unit unit, struct t
 	snprintf(p->name, sizeof(p->name), "%.*s", len, date);
 }
 
-/* The data of a row of the trend. */
-struct period_row {
-	struct report_period period;
-	double ms[CARD_STATES];
-};
-
-#define OF(member) offsetof(struct period_row, member)
+#define OF(member) offsetof(struct report_period, member)
 static const struct column period_columns[] = {
-	{ "name", CHARS(period.name) },
-	{ "since", KNOWN(MOMENT, period.from_ms) },
-	{ "until", KNOWN(MOMENT, period.to_ms) },
-	{ "active_fraction", NUMBER(SHARE, period.share[CARD_ACTIVE]) },
-	{ "idle_held_fraction", NUMBER(SHARE, period.share[CARD_IDLE_HELD]) },
-	{ "unobserved_fraction", NUMBER(SHARE, period.share[CARD_UNOBSERVED]) },
-	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[CARD_ACTIVE]) },
-	{ "idle_held_gpu_seconds", NUMBER(GPU_MS, ms[CARD_IDLE_HELD]) },
-	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[CARD_TRULY_IDLE]) },
-	{ "unobserved_gpu_seconds", NUMBER(GPU_MS, ms[CARD_UNOBSERVED]) },
-	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
-	{ "reserved_gpu_seconds", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
+	{ "name", CHARS(name) },
+	{ "since", KNOWN(MOMENT, from_ms) },
+	{ "until", KNOWN(MOMENT, to_ms) },
+	{ "active_fraction", NUMBER(SHARE, share[CARD_ACTIVE]) },
+	{ "idle_held_fraction", NUMBER(SHARE, share[CARD_IDLE_HELD]) },
+	{ "unobserved_fraction", NUMBER(SHARE, share[CARD_UNOBSERVED]) },
+	{ "active_gpu_seconds", KNOWN(GPU_MS, ms[CARD_ACTIVE]) },
+	{ "idle_held_gpu_seconds", KNOWN(GPU_MS, ms[CARD_IDLE_HELD]) },
+	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, ms[CARD_TRULY_IDLE]) },
+	{ "unobserved_gpu_seconds", KNOWN(GPU_MS, ms[CARD_UNOBSERVED]) },
+	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, ms[CARD_USE_UNKNOWN]) },
+	{ "reserved_gpu_seconds", KNOWN(GPU_MS, ms[CARD_RESERVED]) },
 };
 #undef OF
 
@@ -102,17 +96,14 @@ void report_time_add_trend(struct report *r, const struct audit *a)
 	}
 	for (struct report_period *p = t->periods; p < t->periods + n; p++) {
 		int64_t seen_ms = state_observed_ms(p->ms);
-		struct period_row row;
-		for (int state = 0; state < CARD_STATES; state++) {
+		for (int state = 0; state < CARD_STATES; state++)
 			p->share[state] = report_share(p->ms[state], seen_ms);
-			row.ms[state] = (double)p->ms[state];
-		}
 		/* For users, the states are theirs, and unobserved time is the cards'. */
 		p->share[CARD_UNOBSERVED] = report_share(p->ms[CARD_UNOBSERVED],
 			a->of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED]);
-		row.period = *p;
+		struct report_period row = *p;
 		if (!a->has_leases)
-			row.ms[CARD_RESERVED] = NAN;
+			row.ms[CARD_RESERVED] = -1;
 		table_add(&t->table, &row);
 	}
 }

@@ -197,7 +197,7 @@ static const struct column log_columns[] = {
 	{ .title = "session", STRING(action.session) },
 	{ .title = "rule", STRING(action.rule), .optional = true },
 	{ .title = "held", KNOWN(KIB, held_kib) },
-	{ .title = "idle", NUMBER(LENGTH, idle_ms) },
+	{ .title = "idle", KNOWN(LENGTH, action.idle_ms) },
 	{ .title = "evidence", STRING(action.evidence) },
 	{ .title = "result", STRING(action.result), .optional = true },
 };
