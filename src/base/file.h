@@ -89,6 +89,10 @@ void file_nearest_directory(char *dir, size_t cap, const char *path);
 int file_make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */
 int file_make_parent(const char *path, mode_t mode, struct err *e);
+/* Opens a file for reading and writing, and makes it if it is not there: flags and result are
+ * those of open(2). What root makes in the directory of another user, such as that of a
+ * service, belongs to that user. */
+int file_open_or_make(const char *path, int flags, mode_t mode);
 /* Makes a path absolute, if it is relative, in `storage` of PATH_MAX bytes. NULL and an empty
  * path do not change. */
 int file_make_absolute(const char **path, char *storage, struct err *e);

@@ -183,11 +183,18 @@ static int check_file(int fd, const char *path, struct err *e)
 
 static int open_file(const char *path, int *fd, struct err *e)
 {
-	*fd = open(
-		path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	struct stat st;
+	*fd = file_open_or_make(path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*fd < 0 && errno == ELOOP)
 		return err_set(
 			e, ERR_WORLD, "cannot open %s: it is a symbolic link; remove it", path);
+	if (*fd < 0 && errno == EACCES && lstat(path, &st) == 0)
+		return err_set(e, ERR_WORLD,
+			"cannot open %s: it belongs to the user with uid %u; record as that "
+			"user, "
+			"or give the store to the owner of its directory: as root, 'chown "
+			"--reference=DIRECTORY STORE*'",
+			path, (unsigned)st.st_uid);
 	if (*fd < 0)
 		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
 			"cannot open %s: %s; --db PATH names another place for the store", path,

@@ -250,3 +250,25 @@ def test_there_is_no_limit_to_the_number_of_stores(tmp_path):
 def few_files():
     import resource
     resource.setrlimit(resource.RLIMIT_NOFILE, (32, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+# A recorder of root's in the directory of the service's user, as 'sudo gua start' makes it before the service is there.
+FIRST_AS_ROOT = SYSTEM + """install -d -o 65534 -g 65534 -m 750 /var/lib/gua
+    /var/lib/gua-program daemon --once --source sim --db /var/lib/gua/gua.db
+"""
+
+
+def test_a_store_that_root_makes_belongs_to_the_user_of_its_directory(own_var_lib, home):
+    script = FIRST_AS_ROOT + """stat -c '%n %u:%g' /var/lib/gua/gua.db /var/lib/gua/gua.db.lock
+        $gua daemon --once --source sim --db /var/lib/gua/gua.db"""
+    run = own_var_lib(script, XDG_STATE_HOME=home)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "/var/lib/gua/gua.db 65534:65534\n/var/lib/gua/gua.db.lock 65534:65534\n"
+
+
+def test_a_recorder_says_whose_store_it_may_not_open(own_var_lib, home):
+    script = FIRST_AS_ROOT + """chown 0:0 /var/lib/gua/gua.db*
+        $gua daemon --once --source sim --db /var/lib/gua/gua.db"""
+    run = own_var_lib(script, XDG_STATE_HOME=home)
+    assert run.returncode == 1
+    assert "/var/lib/gua/gua.db.lock: it belongs to the user with uid 0; record as that user, or" in run.stderr

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/log.h"
+#include "base/file.h"
 #include "policy.h"
 #include "store/foreign.h"
 #include "store/identify.h"
@@ -40,22 +40,6 @@ static int fail(struct policy_file *f, const char *doing, struct err *e)
 	f->failed = true;
 	return err_set(e, sqlite3_errcode(f->db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
 		"cannot %s %s: %s", doing, f->path, sql_why(f->db));
-}
-
-/* A file that root makes in the directory of a service must belong to the service. */
-static void give_to_service(int fd, const char *path)
-{
-	struct stat dir;
-	char parent[PATH_MAX];
-	str_copy(parent, sizeof(parent), path);
-	char *slash = strrchr(parent, '/');
-	if (geteuid() != 0 || !slash)
-		return;
-	*slash = '\0';
-	if (stat(parent, &dir) != 0 || dir.st_uid == 0 ||
-		fchown(fd, dir.st_uid, dir.st_gid) == 0)
-		return;
-	log_warning("cannot give %s to the user of %s: %s", path, parent, strerror(errno));
 }
 
 /* All tables, for the check that none is a view. */
@@ -120,11 +104,7 @@ static int check(struct policy_file *f, bool write, struct err *e)
 
 static int open_writer(struct policy_file *f, struct err *e)
 {
-	int fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd >= 0)
-		give_to_service(fd, f->path);
-	else if (errno == EEXIST)
-		fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int fd = file_open_or_make(f->path, O_NOFOLLOW, 0640);
 	/* The package makes a link to the file of the service, which writes it for others. */
 	if (fd < 0 && errno == ELOOP)
 		return err_set(e, ERR_WORLD,
