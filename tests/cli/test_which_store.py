@@ -272,3 +272,11 @@ def test_a_recorder_says_whose_store_it_may_not_open(own_var_lib, home):
     run = own_var_lib(script, XDG_STATE_HOME=home)
     assert run.returncode == 1
     assert "/var/lib/gua/gua.db.lock: it belongs to the user with uid 0; record as that user, or" in run.stderr
+
+
+def test_who_may_not_read_the_log_of_policy_learns_which_group_helps(own_var_lib, home):
+    script = SYSTEM + "mkdir -m 750 /var/lib/gua; chgrp video /var/lib/gua; $gua enforce log --db /var/lib/gua/gua.db"
+    run = own_var_lib(script, XDG_STATE_HOME=home)
+    assert run.returncode == 1
+    assert "/var/lib/gua/policy.db: Permission denied; members of the group video may read it" in run.stderr
+    assert "has not run here" not in run.stderr

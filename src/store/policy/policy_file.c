@@ -130,10 +130,13 @@ static int open_writer(struct policy_file *f, struct err *e)
 static int open_reader(struct policy_file *f, struct err *e)
 {
 	struct foreign_file file = { .path = f->path, .wait_ms = BUSY_MS };
-	if (access(f->path, F_OK) != 0)
-		return err_set(e, errno == ENOENT ? ERR_NOTHING : ERR_WORLD,
+	int missing = access(f->path, F_OK) == 0 ? 0 : errno;
+	if (missing == EACCES)
+		return identify_denied(f->path, e);
+	if (missing)
+		return err_set(e, missing == ENOENT ? ERR_NOTHING : ERR_WORLD,
 			"cannot read %s: %s; gua enforce has not run here", f->path,
-			strerror(errno));
+			strerror(missing));
 	int rc = foreign_open(&f->db, &file, e);
 	if (rc == 0 && access(f->path, W_OK) != 0 && !foreign_has_log(f->path)) {
 		sqlite3_close(f->db);
