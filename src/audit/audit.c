@@ -383,10 +383,12 @@ void audit_finish(struct audit *a)
 	*a = (struct audit){ 0 };
 }
 
-/* A process or a spell that the audit shows, and its store. */
+/* A process that the audit shows, alone or with a spell. */
 struct shown {
-	size_t path, index;
-	int (*describe)(struct gather *g, size_t index, struct err *e);
+	size_t path; /* its store */
+	int64_t id;  /* of its row there */
+	const char **texts;
+	struct audit_spell *spell; /* NULL: none */
 };
 
 static int compare_shown(const void *x, const void *y)
@@ -395,39 +397,58 @@ static int compare_shown(const void *x, const void *y)
 	return array_compare((int64_t)a->path, (int64_t)b->path);
 }
 
-/* Reads the process rows of the processes and spells that are shown, store by store. */
-static int describe_all(struct gather *g, const struct shown *all, size_t n, struct err *e)
+/* Reads what the row of the process says; its store is open. */
+static int describe(struct gather *g, const struct shown *s, struct err *e)
 {
-	int rc = 0;
+	struct arena *texts = &g->a->texts;
+	sqlite3_stmt *row;
+	int rc = sql_prepare(g->files[s->path].db, &row, e,
+		"SELECT " PROCESS_TEXT_COLUMNS ", pid, started_ms, user FROM process WHERE id "
+		"= %lld",
+		(long long)s->id);
+	if (sql_next(row, &rc, e)) {
+		for (int i = 0; i < PROCESS_TEXTS; i++)
+			s->texts[i] = sql_text_copy(row, i, texts);
+		if (s->spell) {
+			const char *user = sql_text_copy(row, PROCESS_TEXTS + 2, texts);
+			s->spell->pid = (uint32_t)sql_int(row, PROCESS_TEXTS, 0);
+			s->spell->started_ms = sql_int(row, PROCESS_TEXTS + 1, -1);
+			s->spell->user = user ? user : "";
+		}
+		rc = texts->failed ? err_memory(e) : 0;
+	}
+	sqlite3_finalize(row);
+	return rc;
+}
+
+/* Describes the processes and the spells that are shown, store by store. */
+static int gather_describe(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	size_t n = 0;
+	struct shown *all = calloc(a->n_processes + a->spells.n + 1, sizeof(*all));
+	int rc = all ? 0 : err_memory(e);
+	for (size_t i = 0; i < a->n_processes && all; i++)
+		all[n++] = (struct shown){ a->processes[i].path, a->processes[i].id,
+			a->processes[i].texts, NULL };
+	for (size_t i = 0; i < a->spells.n && all; i++) {
+		struct audit_spell *s = &a->spells.items[i];
+		all[n++] = (struct shown){ s->path, s->id, s->texts, s };
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), compare_shown);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct gather_file *file = &g->files[all[i].path];
 		if (file->code)
 			continue;
 		rc = gather_open(g, file, e);
 		if (rc == 0)
-			rc = all[i].describe(g, all[i].index, e);
+			rc = describe(g, &all[i], e);
 		if (rc)
 			rc = gather_failed(g, file, e);
 		if (i + 1 == n || all[i + 1].path != all[i].path)
 			gather_leave(g, file);
 	}
-	return rc;
-}
-
-static int gather_describe(struct gather *g, struct err *e)
-{
-	const struct audit *a = g->a;
-	size_t n = a->n_processes + a->spells.n;
-	struct shown *all = calloc(n + 1, sizeof(*all));
-	if (!all)
-		return err_memory(e);
-	for (size_t i = 0; i < a->n_processes; i++)
-		all[i] = (struct shown){ a->processes[i].path, i, holdings_describe };
-	for (size_t i = 0; i < a->spells.n; i++)
-		all[a->n_processes + i] =
-			(struct shown){ a->spells.items[i].path, i, spells_describe };
-	qsort(all, n, sizeof(*all), compare_shown);
-	int rc = describe_all(g, all, n, e);
 	free(all);
 	return rc;
 }

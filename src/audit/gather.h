@@ -218,11 +218,8 @@ int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e);
 void audit_leases_sort(struct audit_leases *all, size_t most);
 /* Sorts what was read. */
 void events_sort(struct audit *a);
-void spells_sort(struct audit_spells *all);
-/* Reads what the rows of processes say about the spell, and about the process, with that
- * index; the store is open. */
-int spells_describe(struct gather *g, size_t index, struct err *e);
-int holdings_describe(struct gather *g, size_t index, struct err *e);
+/* Puts the longest first, and leaves out all but the first `most`. */
+void spells_sort(struct audit_spells *all, size_t most);
 
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */

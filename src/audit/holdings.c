@@ -184,22 +184,6 @@ static int compare_processes(const void *x, const void *y, void *gather)
 	return array_compare(p->id, q->id);
 }
 
-int holdings_describe(struct gather *g, size_t index, struct err *e)
-{
-	struct audit_process *p = &g->a->processes[index];
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
-		"SELECT " PROCESS_TEXT_COLUMNS " FROM process WHERE id = %lld",
-		(long long)p->id);
-	if (sql_next(stmt, &rc, e)) {
-		for (int i = 0; i < PROCESS_TEXTS; i++)
-			p->texts[i] = sql_text_copy(stmt, i, &g->a->texts);
-		rc = g->a->texts.failed ? err_memory(e) : 0;
-	}
-	sqlite3_finalize(stmt);
-	return rc;
-}
-
 /* Sorts the processes and keeps those that were asked for. */
 static void choose_processes(struct gather *g)
 {
@@ -742,7 +726,7 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 	events_sort(g->a);
 	if (g->a->n_present)
 		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
-	spells_sort(&g->a->spells);
+	spells_sort(&g->a->spells, g->q->max_spells);
 	audit_leases_sort(&g->a->leases, g->q->max_spells);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* Reads the idle spells that overlap the window, and keeps the longest. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -18,60 +19,39 @@ struct spell_fold {
 enum { AT_END, AT_GPU, AT_PROCESS, AT_BEGIN, AT_IDLE, AT_SQUATTING };
 #define COLUMNS "end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms"
 
-/* Whether `a` is longer: by its time within the window, then by its total time, then by age. */
-static bool is_longer(const struct audit_spell *a, const struct audit_spell *b)
+/* The longest first: by time within the window, then by total time, then by age. */
+static int compare(const void *x, const void *y)
 {
-	int64_t idle_a = spell_idle_ms(&a->spell), idle_b = spell_idle_ms(&b->spell);
-	if (a->window_ms != b->window_ms)
-		return a->window_ms > b->window_ms;
-	if (idle_a != idle_b)
-		return idle_a > idle_b;
-	if (a->spell.begin_ms != b->spell.begin_ms)
-		return a->spell.begin_ms < b->spell.begin_ms;
-	return a->card != b->card ? a->card < b->card : a->id < b->id;
+	const struct audit_spell *a = x, *b = y;
+	int order = array_compare(b->window_ms, a->window_ms);
+	if (order == 0)
+		order = array_compare(spell_idle_ms(&b->spell), spell_idle_ms(&a->spell));
+	if (order == 0)
+		order = array_compare(a->spell.begin_ms, b->spell.begin_ms);
+	if (order == 0)
+		order = array_compare((int64_t)a->card, (int64_t)b->card);
+	return order ? order : array_compare(a->id, b->id);
 }
 
-static void swap(struct audit_spell *a, struct audit_spell *b)
+void spells_sort(struct audit_spells *all, size_t most)
 {
-	struct audit_spell other = *a;
-	*a = *b;
-	*b = other;
+	if (all->n)
+		qsort(all->items, all->n, sizeof(*all->items), compare);
+	if (all->n <= most)
+		return;
+	all->n_left_out += all->n - most;
+	all->n = most;
 }
 
-/* Restores the heap: the shortest is first, and each item is not longer than its children at
- * 2i + 1 and 2i + 2. */
-static void sift_down(struct audit_spell *items, size_t n)
+/* Adds a spell. Twice as many as are wanted are sorted, and the shorter half is left out.
+ * False: out of memory. */
+static bool add(struct audit_spells *all, const struct audit_spell *spell, size_t most)
 {
-	for (size_t i = 0, next; (next = 2 * i + 1) < n; i = next) {
-		if (next + 1 < n && is_longer(&items[next], &items[next + 1]))
-			next++;
-		if (!is_longer(&items[i], &items[next]))
-			return;
-		swap(&items[i], &items[next]);
-	}
-}
-
-static void sift_up(struct audit_spell *items, size_t i)
-{
-	for (; i > 0 && is_longer(&items[(i - 1) / 2], &items[i]); i = (i - 1) / 2)
-		swap(&items[(i - 1) / 2], &items[i]);
-}
-
-/* Adds a spell if it is one of the longest. False: out of memory. */
-static bool keep(struct audit_spells *all, const struct audit_spell *spell, size_t most)
-{
-	if (all->n < most) {
-		if (!array_one_more(&all->items, all->n))
-			return false;
-		all->items[all->n] = *spell;
-		sift_up(all->items, all->n++);
-		return true;
-	}
-	all->n_left_out++;
-	if (all->n && is_longer(spell, &all->items[0])) {
-		all->items[0] = *spell;
-		sift_down(all->items, all->n);
-	}
+	if (!array_one_more(&all->items, all->n))
+		return false;
+	all->items[all->n++] = *spell;
+	if (all->n == 2 * most)
+		spells_sort(all, most);
 	return true;
 }
 
@@ -99,14 +79,16 @@ static struct spell read_spell(sqlite3_value **values)
 		.how = SPELL_OPEN };
 }
 
-/* Whether a spell is within the window, and shorter than all that are kept: most are. */
+/* Whether a spell is within the window, and shorter than as many as are wanted: most are. */
 static bool is_too_short(
 	const struct spell_fold *s, const struct spell *spell, const struct audit_host *host)
 {
 	int64_t idle_ms = spell_idle_ms(spell);
-	return s->to->n == s->g->q->max_spells && idle_ms > 0 &&
-	       idle_ms < s->to->items[0].window_ms && spell->begin_ms >= s->g->a->since_ms &&
-	       spell->end_ms <= host->until_ms && spell_unobserved_ms(spell) >= 0;
+	/* Once some were left out, the first ones are sorted. */
+	return s->to->n_left_out && idle_ms > 0 &&
+	       idle_ms < s->to->items[s->g->q->max_spells - 1].window_ms &&
+	       spell->begin_ms >= s->g->a->since_ms && spell->end_ms <= host->until_ms &&
+	       spell_unobserved_ms(spell) >= 0;
 }
 
 static bool take_spell(struct fold *f, sqlite3_value **values)
@@ -137,7 +119,7 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 		.user = "",
 		.spell = spell };
 	item.window_ms = idle_between(&item.spell, a->since_ms, host->until_ms);
-	if (item.window_ms == 0 || keep(s->to, &item, s->g->q->max_spells))
+	if (item.window_ms == 0 || add(s->to, &item, s->g->q->max_spells))
 		return true;
 	err_memory(f->e);
 	return false;
@@ -187,6 +169,7 @@ int spells_read(struct gather *g, struct gather_file *file, struct err *e)
 			"SELECT fold(" COLUMNS ") FROM open_spell AS o WHERE end_ms > %lld "
 			"AND begin_ms < %lld AND " OPEN_IS_SPELL,
 			since_ms, until_ms);
+	spells_sort(s.to, g->q->max_spells);
 	return rc ? rc : read_rest(&s, e);
 }
 
@@ -194,40 +177,8 @@ int spells_add(struct gather *g, struct gather_file *file, struct err *e)
 {
 	const struct audit_spells *part = &file->part->a.spells;
 	for (size_t i = 0; i < part->n; i++)
-		if (!keep(&g->a->spells, &part->items[i], g->q->max_spells))
+		if (!add(&g->a->spells, &part->items[i], g->q->max_spells))
 			return err_memory(e);
 	g->a->spells.n_left_out += part->n_left_out;
 	return 0;
-}
-
-/* Reads what the row of its process says. */
-int spells_describe(struct gather *g, size_t index, struct err *e)
-{
-	struct audit_spell *s = &g->a->spells.items[index];
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(g->files[s->path].db, &stmt, e,
-		"SELECT pid, started_ms, user, " PROCESS_TEXT_COLUMNS " FROM process "
-		"WHERE id = %lld",
-		(long long)s->id);
-	if (sql_next(stmt, &rc, e)) {
-		struct arena *texts = &g->a->texts;
-		s->pid = (uint32_t)sql_int(stmt, 0, 0);
-		s->started_ms = sql_int(stmt, 1, -1);
-		const char *user = sql_text_copy(stmt, 2, texts);
-		s->user = user ? user : "";
-		for (int i = 0; i < PROCESS_TEXTS; i++)
-			s->texts[i] = sql_text_copy(stmt, 3 + i, texts);
-		rc = texts->failed ? err_memory(e) : 0;
-	}
-	sqlite3_finalize(stmt);
-	return rc;
-}
-
-/* Moves the shortest spells to the end, one after the other. */
-void spells_sort(struct audit_spells *all)
-{
-	for (size_t n = all->n; n > 1; n--) {
-		swap(&all->items[0], &all->items[n - 1]);
-		sift_down(all->items, n - 1);
-	}
 }
