@@ -189,7 +189,7 @@ static void read_again(struct daemon *d)
 {
 	struct err e = { 0 };
 	struct option_row rows[OPTIONS_MAX];
-	char new[64];
+	char old[64], new[64];
 	configure_finish(&d->next);
 	d->next = configure_like(&d->now);
 	d->changed = false;
@@ -202,9 +202,12 @@ static void read_again(struct daemon *d)
 		return;
 	configure_rows(d->self, rows);
 	for (const struct option_row *row = rows; row->name; row++) {
-		if (!row->key || !settings_differ(row, &d->now.values, &d->next.values))
+		if (!row->key)
 			continue;
+		settings_value_text(row, &d->now.values, old, sizeof(old));
 		settings_value_text(row, &d->next.values, new, sizeof(new));
+		if (strcmp(old, new) == 0)
+			continue;
 		log_notice("configuration: %s is %s after the next tick",
 			strchr(row->key, '.') + 1, new);
 		d->changed = true;

@@ -68,15 +68,14 @@ static const struct config_section *find_section(
 }
 
 /* Whether both are the same text, or both NULL. */
-static bool settings_same_text(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 bool settings_same(const struct setting *a, const struct setting *b)
 {
-	return a->key == b->key && a->section == b->section &&
-	       settings_same_text(a->block, b->block) &&
+	return a->key == b->key && a->section == b->section && same_text(a->block, b->block) &&
 	       (!a->key || a->key->value.name || strcmp(a->name, b->name) == 0);
 }
 
@@ -516,16 +515,6 @@ void settings_override(
 			memcpy((char *)values + rows[i].offset,
 				(const char *)options + rows[i].offset,
 				value_size(rows[i].kind));
-}
-
-bool settings_differ(const struct option_row *row, const void *a, const void *b)
-{
-	const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
-	size_t size = value_size(row->kind);
-	if (row->kind != OPTION_TEXT && row->kind != OPTION_CHOICE)
-		return memcmp(x, y, size) != 0;
-	return !settings_same_text(
-		*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
 }
 
 void settings_value_text(

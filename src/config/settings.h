@@ -134,9 +134,6 @@ void settings_rows(const struct config_schema *schema, const struct option_row *
 void settings_override(
 	const struct option_row *rows, void *values, const void *options, const bool *given);
 
-/* Whether the value of a row is different in two structs. Only for values of an option's kind.
- */
-bool settings_differ(const struct option_row *row, const void *a, const void *b);
 /* A value as a file would have it: "30s", "yes". Only for values of an option's kind. */
 void settings_value_text(
 	const struct option_row *row, const void *values, char *dst, size_t cap);
