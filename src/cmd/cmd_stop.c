@@ -34,16 +34,11 @@ static const struct option_row options[] = {
 /* Refuses a process that cannot have made the status file. The owner of a store controls which
  * pid its status file names: he may use a file system of his own (FUSE), and a lock can outlive
  * its process. */
-static int check_owner(const struct published *now, struct err *e)
+static int check_owner(int proc, const struct published *now, struct err *e)
 {
-	int proc = -1;
-	struct proc_status status = { .uid = -1 };
-	int rc = proc_open(&proc, "", e);
-	if (rc)
-		return rc;
-	bool known = proc_read_status(proc, (uint32_t)now->pid, &status) == 0;
-	close(proc);
-	if (known && status.uid == (int64_t)now->owner)
+	struct proc_status status;
+	if (proc_read_status(proc, (uint32_t)now->pid, &status) == 0 &&
+		status.uid == (int64_t)now->owner)
 		return 0;
 	return err_set(e, ERR_WORLD,
 		"pid %d is not stopped: the status file belongs to the user with uid %u, and "
@@ -53,20 +48,15 @@ static int check_owner(const struct published *now, struct err *e)
 
 /* Refuses the main process of a service: systemd would start it again a second later. What a
  * service starts inherits the variable, but has another pid. */
-static int check_service(pid_t pid, struct err *e)
+static int check_service(int proc, pid_t pid, struct err *e)
 {
 	char bytes[32 * 1024], own[48];
 	struct cgroup_labels labels = { 0 };
-	int proc = -1;
-	int rc = proc_open(&proc, "", e);
-	if (rc)
-		return rc;
 	int len = snprintf(own, sizeof(own), "SYSTEMD_EXEC_PID=%d", (int)pid);
 	ssize_t n = proc_read_environment(proc, (uint32_t)pid, bytes, sizeof(bytes));
 	bool is_main = n > 0 && memmem(bytes, (size_t)n, own, (size_t)len + 1);
 	explicit_bzero(bytes, sizeof(bytes));
 	n = is_main ? proc_read_cgroup(proc, (uint32_t)pid, bytes, sizeof(bytes)) : -1;
-	close(proc);
 	if (n > 0)
 		cgroup_parse(bytes, (size_t)n, &labels);
 	if (!labels.unit[0])
@@ -87,12 +77,11 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 			       ? 0
 			       : err_set(e, ERR_WORLD, "pid %d: %s", (int)pid, strerror(errno));
 	struct published now;
-	int rc = statusfile_read(&now, db, e);
+	int proc = -1, rc = statusfile_read(&now, db, e);
 	bool same = !rc && now.pid == pid;
-	if (same)
-		rc = check_owner(&now, e);
-	if (!rc && same)
-		rc = check_service(pid, e);
+	if (same && (proc_open(&proc, "", e) || check_owner(proc, &now, e) ||
+			    check_service(proc, pid, e)))
+		rc = e->code;
 	if (!rc && same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
 			strerror(errno));
@@ -101,6 +90,8 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 		rc = err_set(e, ERR_WORLD,
 			"the recorder (pid %d) was asked to stop and has not ended yet",
 			(int)pid);
+	if (proc >= 0)
+		close(proc);
 	close(pidfd);
 	return rc;
 }
