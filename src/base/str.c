@@ -134,6 +134,12 @@ uint64_t str_sum(const char *text)
 	return sum;
 }
 
+bool str_ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), n = strlen(end);
+	return len > n && strcmp(text + len - n, end) == 0;
+}
+
 bool str_copy(char *dst, size_t cap, const char *text)
 {
 	size_t len = strlen(text);

@@ -48,6 +48,9 @@ uint64_t str_sum(const char *text);
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool str_copy(char *dst, size_t cap, const char *text);
 
+/* Whether a text has this end, and something before it: the name of a kind of file. */
+bool str_ends_with(const char *text, const char *end);
+
 /* Writes a decimal text that is read back as the same number, with 15 digits if they are
  * enough, else with 16 or 17; "" if the number is not finite. */
 void str_exact_number(char *dst, size_t cap, double number);

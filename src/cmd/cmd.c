@@ -61,8 +61,7 @@ static int check_operand(const struct command *self, const char *word, struct er
 	const struct option_row *row = self->options;
 	if (!word || self->operands || self->stop_at_operand)
 		return 0;
-	const char *end = strrchr(word, '.');
-	bool path = strchr(word, '/') || (end && strcmp(end, ".db") == 0);
+	bool path = strchr(word, '/') || str_ends_with(word, ".db");
 	while (row->name && strcmp(row->name, "db") != 0)
 		row++;
 	return err_set(e, ERR_USAGE, "unexpected argument '%s'%s%s", word,

@@ -35,12 +35,11 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	struct identity_names names;
 	struct scrape s = { 0 };
 	int64_t now_ms = 0;
-	size_t len = o->textfile ? strlen(o->textfile) : 0;
 	if (o->textfile && o->openmetrics)
 		return err_set(e, ERR_USAGE,
 			"--textfile and --openmetrics exclude each other: node_exporter reads "
 			"the text format only");
-	if (o->textfile && (len < 6 || strcmp(o->textfile + len - 5, ".prom") != 0))
+	if (o->textfile && !str_ends_with(o->textfile, ".prom"))
 		return err_set(e, ERR_USAGE,
 			"--textfile: the name must end in .prom, or node_exporter ignores it");
 	if (cmd_now(o->now, &now_ms, e) || scrape_names_init(&names, config, e))

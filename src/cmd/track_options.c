@@ -213,12 +213,6 @@ static int split_uuids(struct track_values *v, struct err *e)
 	return v->n_uuids ? 0 : err_set(e, ERR_USAGE, "--guuids names no card");
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t a = strlen(text), b = strlen(end);
-	return a > b && strcmp(text + a - b, end) == 0;
-}
-
 int track_options_check(struct track_values *v, const bool *given, struct err *e)
 {
 	if (v->config && read_config(v, given, e))
@@ -253,7 +247,7 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 			v->time_unit);
 	if (v->uuids && split_uuids(v, e))
 		return e->code;
-	if (file && !ends_with(file, ".csv") && !ends_with(file, ".sqlite"))
+	if (file && !str_ends_with(file, ".csv") && !str_ends_with(file, ".sqlite"))
 		return err_set(e, ERR_USAGE, "--tf %s must end in .csv or .sqlite", file);
 	if (file && !v->overwrite && access(file, F_OK) == 0)
 		return err_set(

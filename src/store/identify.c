@@ -71,8 +71,7 @@ static bool lets_group_in(const struct barrier *b)
  * program's file. */
 static bool is_named_as_store(const char *path)
 {
-	size_t len = strlen(path);
-	return len > 3 && strcmp(path + len - 3, ".db") == 0;
+	return str_ends_with(path, ".db");
 }
 
 int identify_denied(const char *path, struct err *e)

@@ -53,12 +53,6 @@ static void values_of(double *v, const struct trackfile_head *h, const struct tr
 	v[n++] = (double)s->wall_us / 1e6;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t a = strlen(text), b = strlen(end);
-	return a > b && strcmp(text + a - b, end) == 0;
-}
-
 static int failed(const struct trackfile *f, struct err *e)
 {
 	return err_set(e, ERR_WORLD, "cannot write %s: %s", f->path,
@@ -69,11 +63,11 @@ static int open_file(struct trackfile *f, bool overwrite, struct err *e)
 {
 	if (overwrite && unlink(f->path) != 0 && errno != ENOENT)
 		return failed(f, e);
-	if (ends_with(f->path, ".csv")) {
+	if (str_ends_with(f->path, ".csv")) {
 		f->csv = fopen(f->path, "wxe");
 		return f->csv ? 0 : failed(f, e);
 	}
-	if (!ends_with(f->path, ".sqlite"))
+	if (!str_ends_with(f->path, ".sqlite"))
 		return err_set(e, ERR_USAGE, "%s must end in .csv or .sqlite", f->path);
 	if (access(f->path, F_OK) == 0)
 		return err_set(e, ERR_WORLD, "%s exists", f->path);

@@ -49,12 +49,6 @@ static const char *const mark_columns[] = { "process_id", "code_block_name", "po
 	"timestamp" };
 enum { MARK_COLUMNS = 4 };
 
-static bool is_csv(const char *path)
-{
-	size_t len = strlen(path);
-	return len > 4 && strcmp(path + len - 4, ".csv") == 0;
-}
-
 /* One table of rows of texts, from a CSV or SQLite file. */
 struct rows {
 	const char *path;
@@ -93,7 +87,7 @@ static int rows_open(struct rows *r, const char *path, struct err *e)
 	*r = (struct rows){ .path = path };
 	if (file_check_regular(path, e) != 0)
 		return e->code;
-	if (is_csv(path)) {
+	if (str_ends_with(path, ".csv")) {
 		size_t len = 0;
 		int rc = file_read_all(path, SUBTRACK_MAX_FILE, &r->bytes, &len, e);
 		if (!rc)
@@ -558,15 +552,13 @@ static int combine_sqlite(const char *target, const char *const *paths, size_t n
 
 int subtrack_combine(const char *target, const char *const *paths, size_t n, struct err *e)
 {
-	const char *ending = strrchr(target, '.');
-	if (!ending || (strcmp(ending, ".csv") != 0 && strcmp(ending, ".sqlite") != 0))
+	const char *ending = str_ends_with(target, ".csv") ? ".csv" : ".sqlite";
+	if (!str_ends_with(target, ending))
 		return err_set(e, ERR_USAGE, "%s must end in .csv or .sqlite", target);
-	for (size_t i = 0; i < n; i++) {
-		const char *own = strrchr(paths[i], '.');
-		if (!own || strcmp(own, ending) != 0)
+	for (size_t i = 0; i < n; i++)
+		if (!str_ends_with(paths[i], ending))
 			return err_set(e, ERR_USAGE, "%s does not end in %s as %s does",
 				paths[i], ending, target);
-	}
 	if (access(target, F_OK) == 0)
 		return err_set(e, ERR_WORLD, "%s exists; nothing was combined", target);
 	/* Check that all are sub-tracking files before anything is written. */
@@ -577,8 +569,8 @@ int subtrack_combine(const char *target, const char *const *paths, size_t n, str
 		if (rc)
 			return rc;
 	}
-	int rc = is_csv(target) ? combine_csv(target, paths, n, e)
-				: combine_sqlite(target, paths, n, e);
+	int rc = str_ends_with(target, ".csv") ? combine_csv(target, paths, n, e)
+					       : combine_sqlite(target, paths, n, e);
 	if (rc)
 		unlink(target);
 	return rc;

@@ -235,12 +235,9 @@ static bool has_cgroup(const struct watch *w, const char *uid)
 	for (char *c = ends[1]; *c; c++)
 		*c = *c == '-' ? '_' : *c;
 	for (size_t i = 0; i < w->cgroups.gl_pathc; i++)
-		for (size_t k = 0; k < 2; k++) {
-			const char *path = w->cgroups.gl_pathv[i];
-			size_t n = strlen(path), len = strlen(ends[k]);
-			if (n >= len && strcmp(path + n - len, ends[k]) == 0)
+		for (size_t k = 0; k < 2; k++)
+			if (str_ends_with(w->cgroups.gl_pathv[i], ends[k]))
 				return true;
-		}
 	return false;
 }
 
