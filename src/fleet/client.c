@@ -21,17 +21,6 @@ enum verdict {
 	VERDICT_BAD,
 };
 
-struct transfer {
-	struct client *client;
-	struct client_request *request;
-	CURL *easy;
-	struct err wrong; /* an error in the answer */
-	unsigned tries;
-	int64_t not_before_us;
-	unsigned long long bytes;
-	bool running, done;
-};
-
 enum { WARNINGS_MAX = 16 };
 
 struct client {
@@ -75,14 +64,14 @@ static const struct fault {
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 
-static enum verdict judge_fault(const struct transfer *t, CURLcode code, struct err *e)
+static enum verdict judge_fault(const struct client_request *r, CURLcode code, struct err *e)
 {
 	const struct fault *fault = faults, *end = faults + sizeof(faults) / sizeof(faults[0]);
 	if (code == CURLE_OPERATION_TIMEDOUT) {
 		err_set(e, ERR_WORLD,
 			"no complete answer within %s; ask for a shorter time, or for more "
 			"patience with --timeout",
-			duration_option(t->client->options.timeout_ms).text);
+			duration_option(r->client->options.timeout_ms).text);
 		return VERDICT_BAD;
 	}
 	while (fault < end && fault->code != code)
@@ -91,10 +80,10 @@ static enum verdict judge_fault(const struct transfer *t, CURLcode code, struct 
 	return fault < end ? fault->verdict : VERDICT_BAD;
 }
 
-static enum verdict judge_status(const struct transfer *t, long status, struct err *e)
+static enum verdict judge_status(const struct client_request *r, long status, struct err *e)
 {
 	bool passes = status == 429 || status == 502 || status == 503 || status == 504;
-	const char *says = t->request->answer.error;
+	const char *says = r->answer.error;
 	const char *advice = status == 401   ? "; give --bearer-file or --basic-file"
 			     : status == 403 ? "; the credentials are not allowed to do this"
 			     : status == 404 ? "; the URL may need a path, such as /prometheus"
@@ -102,23 +91,23 @@ static enum verdict judge_status(const struct transfer *t, long status, struct e
 					     : "";
 	if (*says)
 		err_set(e, ERR_WORLD, "the engine refused the query: %s (HTTP %ld%s%s)%s", says,
-			status, *t->request->answer.error_type ? ", " : "",
-			t->request->answer.error_type, advice);
+			status, *r->answer.error_type ? ", " : "", r->answer.error_type,
+			advice);
 	else
 		err_set(e, ERR_WORLD, "the engine answered with HTTP %ld%s", status, advice);
 	return passes ? VERDICT_AGAIN : VERDICT_REFUSED;
 }
 
 /* Fills `e` unless the verdict is good. */
-static enum verdict verdict_of(const struct transfer *t, CURLcode code, struct err *e)
+static enum verdict verdict_of(const struct client_request *r, CURLcode code, struct err *e)
 {
 	long status = 0;
 	char *to = NULL, *type = NULL;
-	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-	curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
-	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
+	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(r->easy, CURLINFO_REDIRECT_URL, &to);
+	curl_easy_getinfo(r->easy, CURLINFO_CONTENT_TYPE, &type);
 	if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
-		return judge_fault(t, code, e);
+		return judge_fault(r, code, e);
 	if (status >= 300 && status < 400) {
 		err_set(e, ERR_WORLD,
 			"the engine redirects to %s (HTTP %ld), and gua follows no "
@@ -127,20 +116,19 @@ static enum verdict verdict_of(const struct transfer *t, CURLcode code, struct e
 		return VERDICT_BAD;
 	}
 	if (status != 200)
-		return judge_status(t, status, e);
-	if (t->wrong.code || code == CURLE_WRITE_ERROR) {
+		return judge_status(r, status, e);
+	if (r->wrong.code || code == CURLE_WRITE_ERROR) {
 		if (type && strstr(type, "html"))
 			err_set(e, ERR_WORLD,
 				"the answer is a web page, not JSON; the URL may need a "
 				"path, such as /prometheus");
 		else
-			err_set(e, ERR_WORLD, "the answer is wrong: %s", t->wrong.text);
+			err_set(e, ERR_WORLD, "the answer is wrong: %s", r->wrong.text);
 		return VERDICT_BAD;
 	}
-	if (!t->request->answer.success) {
+	if (!r->answer.success) {
 		err_set(e, ERR_WORLD, "the engine reports an error: %s",
-			*t->request->answer.error ? t->request->answer.error
-						  : "it does not say which");
+			*r->answer.error ? r->answer.error : "it does not say which");
 		return VERDICT_REFUSED;
 	}
 	return VERDICT_GOOD;
@@ -315,14 +303,30 @@ static void set_credentials(CURL *easy, const struct client *c)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
 }
 
-/* A handle for one request; NULL: out of memory. */
-static CURL *make_handle(const struct client *c, const char *path, const struct str *form)
+/* Passes bytes from libcurl to the reader. A return value other than `n` ends the transfer. */
+static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 {
-	CURL *easy = curl_easy_init();
+	struct client_request *r = context;
+	size_t len = size * n;
+	r->bytes += len;
+	r->client->bytes += len;
+	if (r->bytes > (unsigned long long)r->client->options.body_max)
+		err_set(&r->wrong, ERR_WORLD, "it is larger than %lld MiB",
+			(long long)(r->client->options.body_max >> 20));
+	else if (!r->wrong.code)
+		engine_answer_feed(&r->answer, bytes, len, &r->wrong);
+	return r->wrong.code ? 0 : len;
+}
+
+/* Makes the handle of a request; false: out of memory. */
+static bool make_handle(struct client_request *r)
+{
+	const struct client *c = r->client;
+	CURL *easy = r->easy = curl_easy_init();
 	struct str url = { 0 }, body = { 0 };
 	if (!easy)
-		return NULL;
-	str_addf(&url, "%s/api/v1/%s", c->url, path);
+		return false;
+	str_addf(&url, "%s/api/v1/%s", c->url, r->path);
 	curl_easy_setopt(easy, CURLOPT_URL, str_text(&url));
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -332,18 +336,19 @@ static CURL *make_handle(const struct client *c, const char *path, const struct 
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->options.timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L * 1024);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
-	if (form->len) {
-		str_addf(&body, "%s%s", str_text(form), str_text(&c->params));
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, r);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, r);
+	if (r->form.len) {
+		str_addf(&body, "%s%s", str_text(&r->form), str_text(&c->params));
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.len);
 		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, str_text(&body));
 	}
 	set_credentials(easy, c);
-	bool failed = url.failed || body.failed;
+	bool failed = url.failed || body.failed || r->form.failed;
 	str_finish(&url);
 	str_finish(&body);
-	if (failed)
-		curl_easy_cleanup(easy);
-	return failed ? NULL : easy;
+	return !failed;
 }
 
 /* VictoriaMetrics answers four queries at a time by default, Prometheus twenty. */
@@ -432,49 +437,23 @@ const char *client_url(const struct client *c)
 	return c->shown_url;
 }
 
-/* Passes bytes from libcurl to the reader. A return value other than `n` ends the transfer. */
-static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
+static int begin(struct client *c, struct client_request *r, struct err *e)
 {
-	struct transfer *t = context;
-	size_t len = size * n;
-	t->bytes += len;
-	t->client->bytes += len;
-	if (t->bytes > (unsigned long long)t->client->options.body_max)
-		err_set(&t->wrong, ERR_WORLD, "it is larger than %lld MiB",
-			(long long)(t->client->options.body_max >> 20));
-	else if (!t->wrong.code)
-		engine_answer_feed(&t->request->answer, bytes, len, &t->wrong);
-	return t->wrong.code ? 0 : len;
+	r->bytes = 0;
+	r->wrong = (struct err){ 0 };
+	r->tries++;
+	engine_answer_start(&r->answer);
+	bool begun = make_handle(r) && curl_multi_add_handle(c->multi, r->easy) == CURLM_OK;
+	return begun ? 0 : err_memory(e);
 }
 
-static int begin(struct client *c, struct transfer *t, struct err *e)
+static void stop(struct client *c, struct client_request *r)
 {
-	t->bytes = 0;
-	t->wrong = (struct err){ 0 };
-	engine_answer_start(&t->request->answer);
-	if (t->request->form.failed)
-		return err_memory(e);
-	t->easy = make_handle(c, t->request->path, &t->request->form);
-	if (!t->easy)
-		return err_memory(e);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_bytes);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
-	curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-	if (curl_multi_add_handle(c->multi, t->easy) != CURLM_OK)
-		return err_memory(e);
-	t->running = true;
-	t->tries++;
-	return 0;
-}
-
-static void stop(struct client *c, struct transfer *t)
-{
-	if (t->running)
-		curl_multi_remove_handle(c->multi, t->easy);
-	if (t->easy)
-		curl_easy_cleanup(t->easy);
-	t->easy = NULL;
-	t->running = false;
+	if (!r->easy)
+		return;
+	curl_multi_remove_handle(c->multi, r->easy);
+	curl_easy_cleanup(r->easy);
+	r->easy = NULL;
 }
 
 /* Keeps the warnings of the engine, each once. */
@@ -494,31 +473,30 @@ static void take_warnings(struct client *c, const struct engine_answer *a)
 
 /* When to try again: after the time that the engine asks for, else after twice as long each
  * time; never after more than WAIT_MAX_MS. */
-static int64_t wait_ms(const struct transfer *t)
+static int64_t wait_ms(const struct client_request *r)
 {
 	curl_off_t after_s = 0;
-	curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &after_s);
+	curl_easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after_s);
 	int64_t ms = after_s > 0 && after_s < WAIT_MAX_MS
 			     ? (int64_t)after_s * 1000
-			     : (int64_t)BACKOFF_MS << (t->tries < 8 ? t->tries - 1 : 7);
+			     : (int64_t)BACKOFF_MS << (r->tries < 8 ? r->tries - 1 : 7);
 	return ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS;
 }
 
 /* Decides what follows from a finished transfer. */
-static int end(struct client *c, struct transfer *t, CURLcode code, struct err *e)
+static int end(struct client *c, struct client_request *r, CURLcode code, struct err *e)
 {
-	struct client_request *r = t->request;
-	if (code == CURLE_OK && !t->wrong.code)
-		engine_answer_end(&r->answer, &t->wrong);
-	enum verdict verdict = verdict_of(t, code, e);
+	if (code == CURLE_OK && !r->wrong.code)
+		engine_answer_end(&r->answer, &r->wrong);
+	enum verdict verdict = verdict_of(r, code, e);
 	if (verdict != VERDICT_GOOD)
 		err_prefix(e, "%s", c->shown_url);
-	bool again = verdict == VERDICT_AGAIN && t->tries <= c->options.retries;
-	t->not_before_us = again ? clock_monotonic_us() + 1000 * wait_ms(t) : 0;
-	stop(c, t);
+	bool again = verdict == VERDICT_AGAIN && r->tries <= c->options.retries;
+	r->not_before_us = again ? clock_monotonic_us() + 1000 * wait_ms(r) : 0;
+	stop(c, r);
 	if (again)
 		return 0;
-	t->done = true;
+	r->done = true;
 	if (verdict == VERDICT_GOOD)
 		take_warnings(c, &r->answer);
 	r->refused = verdict == VERDICT_REFUSED;
@@ -526,15 +504,15 @@ static int end(struct client *c, struct transfer *t, CURLcode code, struct err *
 }
 
 /* Starts as many transfers as may run at a time. */
-static int start_some(struct client *c, struct transfer *all, size_t n, struct err *e)
+static int start_some(struct client *c, struct client_request *all, size_t n, struct err *e)
 {
 	size_t running = 0;
 	int64_t now_us = clock_monotonic_us();
 	int rc = 0;
 	for (size_t i = 0; i < n; i++)
-		running += all[i].running;
+		running += all[i].easy != NULL;
 	for (size_t i = 0; i < n && running < CONCURRENT && rc == 0; i++) {
-		if (all[i].done || all[i].running || all[i].not_before_us > now_us)
+		if (all[i].done || all[i].easy || all[i].not_before_us > now_us)
 			continue;
 		rc = begin(c, &all[i], e);
 		running++;
@@ -555,13 +533,13 @@ static int take_ended(struct client *c, bool *any, struct err *e)
 		CURLcode code = message->data.result;
 		*any = true;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-		rc = end(c, (struct transfer *)(void *)private, code, e);
+		rc = end(c, (struct client_request *)(void *)private, code, e);
 	}
 	return rc;
 }
 
 /* The number of finished requests; reports it to the caller a few times a second. */
-static size_t count_done(struct client *c, const struct transfer *all, size_t n)
+static size_t count_done(struct client *c, const struct client_request *all, size_t n)
 {
 	size_t n_done = 0;
 	int64_t now_us = clock_monotonic_us();
@@ -576,27 +554,23 @@ static size_t count_done(struct client *c, const struct transfer *all, size_t n)
 
 int client_run(struct client *c, struct client_request *requests, size_t n, struct err *e)
 {
-	struct transfer *all = calloc(n + 1, sizeof(*all));
-	int rc = all ? 0 : err_memory(e), running = 0;
+	int rc = 0, running = 0;
 	size_t n_done = 0;
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		all[i].client = c;
-		all[i].request = &requests[i];
-	}
+	for (size_t i = 0; i < n; i++)
+		requests[i].client = c;
 	while (rc == 0 && n_done < n) {
 		bool any_ended = false;
-		rc = start_some(c, all, n, e);
+		rc = start_some(c, requests, n, e);
 		if (rc == 0 && curl_multi_perform(c->multi, &running) != CURLM_OK)
 			rc = err_memory(e);
 		if (rc == 0)
 			rc = take_ended(c, &any_ended, e);
-		n_done = count_done(c, all, n);
+		n_done = count_done(c, requests, n);
 		/* Where one has ended, the next can begin: nothing is waited for. */
 		if (rc == 0 && n_done < n && !any_ended)
 			curl_multi_poll(c->multi, NULL, 0, POLL_MS, NULL);
 	}
-	for (size_t i = 0; i < n && all; i++)
-		stop(c, &all[i]);
-	free(all);
+	for (size_t i = 0; i < n; i++)
+		stop(c, &requests[i]);
 	return rc;
 }

@@ -31,8 +31,14 @@ struct client_request {
 	bool may_fail; /* a refusal is not an error: `refused` is set, and the other requests
 			  continue */
 	bool refused;
-	/* Private. */
-	struct transfer *transfer;
+	/* Private: its transfer, which is repeated after temporary faults. */
+	struct client *client;
+	void *easy;	  /* NULL: it is not running */
+	struct err wrong; /* an error in the answer */
+	unsigned tries;
+	int64_t not_before_us;
+	unsigned long long bytes;
+	bool done;
 };
 void client_request_param(struct client_request *r, const char *name, const char *value);
 void client_request_number(struct client_request *r, const char *name, double value);
