@@ -131,17 +131,22 @@ static int64_t whole_of(int64_t thousandths)
 	return thousandths > 0 ? thousandths / 1000 : 0;
 }
 
+/* The time of each card by state or, with `which` ENERGY, its energy. */
+enum { ENERGY = 1 };
 static void print_states(struct printer *p, const struct scrape *s)
 {
-	static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
-		CARD_USE_UNKNOWN, CARD_RESERVED };
-	size_t n = sizeof(shown) / sizeof(shown[0]) - !s->has_leases;
-	for (size_t i = 0; i < s->n_cards; i++)
-		for (size_t k = 0; k < n; k++) {
-			exposition_label_card(&p->labels, &s->cards[i].id);
-			exposition_label(&p->labels, "state", state_looks[shown[k]].label);
-			whole(p, whole_of(s->cards[i].ms[shown[k]]));
+	bool energy = p->which == ENERGY;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		const struct scrape_card *c = &s->cards[i];
+		for (int k = 0; k < CARD_STATES && (c->has_energy || !energy); k++) {
+			if ((k == CARD_UNOBSERVED && !energy) || /* a family of its own */
+				(k == CARD_RESERVED && !s->has_leases))
+				continue;
+			exposition_label_card(&p->labels, &c->id);
+			exposition_label(&p->labels, "state", state_looks[k].label);
+			whole(p, whole_of(energy ? c->energy_mj[k] : c->ms[k]));
 		}
+	}
 }
 
 static void print_unobserved(struct printer *p, const struct scrape *s)
@@ -150,18 +155,6 @@ static void print_unobserved(struct printer *p, const struct scrape *s)
 		exposition_label_card(&p->labels, &s->cards[i].id);
 		whole(p, whole_of(s->cards[i].ms[CARD_UNOBSERVED]));
 	}
-}
-
-static void print_energy(struct printer *p, const struct scrape *s)
-{
-	for (size_t i = 0; i < s->n_cards; i++)
-		for (int k = 0; s->cards[i].has_energy && k < CARD_STATES; k++) {
-			if (k == CARD_RESERVED && !s->has_leases)
-				continue;
-			exposition_label_card(&p->labels, &s->cards[i].id);
-			exposition_label(&p->labels, "state", state_looks[k].label);
-			whole(p, whole_of(s->cards[i].energy_mj[k]));
-		}
 }
 
 const char *exposition_identity_state(enum identity_sum sum)
@@ -336,7 +329,7 @@ static const struct {
 		"Time of a card by state; idle_held: held and not used."),
 	FAMILY(COUNTER, print_unobserved, 0, "gua_gpu_unobserved_seconds", "seconds",
 		"Time of a card without a reading while the recorder ran."),
-	FAMILY(COUNTER, print_energy, 0, "gua_gpu_energy_joules", "joules",
+	FAMILY(COUNTER, print_states, ENERGY, "gua_gpu_energy_joules", "joules",
 		"Energy of a card by the state it was in, of the time with known energy."),
 	FAMILY(COUNTER, print_identities, 0, "gua_identity_gpu_seconds", "seconds",
 		"Shares of cards' active and idle-held time by whose it is; they add up to "

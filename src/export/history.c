@@ -35,14 +35,13 @@ struct history {
 	bool has_row;
 };
 
-#define HOST_SQL "(SELECT host FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1)"
 /* All slots from ?1 on: the slots after the window are needed to compute the counters at its
  * end. */
 #define SLOTS(kind)                                                                            \
 	"(SELECT 3600 AS seconds, * FROM " kind "_1h WHERE slot >= ?1 "                        \
 	"UNION ALL SELECT 300, * FROM " kind "_5m WHERE slot >= ?1 "                           \
 	"UNION ALL SELECT 60, * FROM " kind "_1m WHERE slot >= ?1)"
-#define OWN_CARDS "gpu IN (SELECT id FROM gpu WHERE host = " HOST_SQL ")"
+#define OWN_CARDS "gpu IN (SELECT id FROM gpu WHERE host = " SCRAPE_HOST ")"
 
 static int prepare(struct history *h, const char *sql, struct err *e)
 {
@@ -102,7 +101,7 @@ static int name_users(struct history *h, struct err *e)
 		"CREATE TEMP TABLE who (user TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID");
 	if (rc == 0)
 		rc = sql_prepare(h->db, &users, e,
-			"SELECT user, place, %s FROM identity AS i WHERE host = " HOST_SQL,
+			"SELECT user, place, %s FROM identity AS i WHERE host = " SCRAPE_HOST,
 			scrape_namespace_sql(h->names));
 	if (rc == 0)
 		rc = sql_prepare(h->db, &add, e, "INSERT INTO who VALUES (?1, ?2)");
@@ -337,18 +336,27 @@ static void head(struct filling *f, const char *family)
 	exposition_head(f->out, f->family, true);
 }
 
-/* One state of each card. */
-static int print_cards(struct filling *f, enum history_what what, enum card_state state)
+/* One state (enum card_state) of each card, or one sum (enum identity_sum) of each identity. */
+static int print_each(struct filling *f, enum history_what what, int which)
 {
 	const struct scrape *s = &f->h->totals;
-	int rc = history_begin(f->h, what, state, f->e);
-	for (size_t i = 0; rc == 0 && i < s->n_cards; i++) {
+	bool users = what == HISTORY_IDENTITY;
+	size_t n = users ? s->n_identities : s->n_cards;
+	const char *state = users ? exposition_identity_state((enum identity_sum)which)
+				  : state_looks[which].label;
+	if (what == HISTORY_TIME && which == CARD_UNOBSERVED)
+		state = NULL; /* a family of its own */
+	int rc = history_begin(f->h, what, which, f->e);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
 		rc = history_next(f->h, &f->before, f->e);
 		if (rc || (what == HISTORY_ENERGY && !s->cards[i].has_energy))
 			continue;
-		exposition_label_card(&f->labels, &s->cards[i].id);
-		if (state != CARD_UNOBSERVED || what != HISTORY_TIME)
-			exposition_label(&f->labels, "state", state_looks[state].label);
+		if (users)
+			exposition_label(&f->labels, "identity", s->identities[i].name);
+		else
+			exposition_label_card(&f->labels, &s->cards[i].id);
+		if (state)
+			exposition_label(&f->labels, "state", state);
 		rc = print_series(f, SHOWN_COUNTER);
 	}
 	return rc;
@@ -361,28 +369,14 @@ static int print_states(struct filling *f)
 	int n = CARD_STATES - !f->h->totals.has_leases; /* reserved is the last */
 	for (int i = 0; rc == 0 && i < n; i++)
 		if (i != CARD_UNOBSERVED)
-			rc = print_cards(f, HISTORY_TIME, (enum card_state)i);
+			rc = print_each(f, HISTORY_TIME, i);
 	if (rc)
 		return rc;
 	head(f, "gua_gpu_unobserved_seconds");
-	rc = print_cards(f, HISTORY_TIME, CARD_UNOBSERVED);
+	rc = print_each(f, HISTORY_TIME, CARD_UNOBSERVED);
 	head(f, "gua_gpu_energy_joules");
 	for (int i = 0; rc == 0 && i < n; i++)
-		rc = print_cards(f, HISTORY_ENERGY, (enum card_state)i);
-	return rc;
-}
-
-static int print_identity(struct filling *f, enum identity_sum sum)
-{
-	const struct scrape *s = &f->h->totals;
-	int rc = history_begin(f->h, HISTORY_IDENTITY, sum, f->e);
-	for (size_t i = 0; rc == 0 && i < s->n_identities; i++) {
-		rc = history_next(f->h, &f->before, f->e);
-		exposition_label(&f->labels, "identity", s->identities[i].name);
-		if (sum != IDENTITY_SQUATTING)
-			exposition_label(&f->labels, "state", exposition_identity_state(sum));
-		rc = rc ? rc : print_series(f, SHOWN_COUNTER);
-	}
+		rc = print_each(f, HISTORY_ENERGY, i);
 	return rc;
 }
 
@@ -391,15 +385,15 @@ static int print_identities(struct filling *f)
 	if (!f->h->totals.has_identities)
 		return 0;
 	head(f, "gua_identity_gpu_seconds");
-	int rc = print_identity(f, IDENTITY_ACTIVE);
+	int rc = print_each(f, HISTORY_IDENTITY, IDENTITY_ACTIVE);
 	if (rc == 0)
-		rc = print_identity(f, IDENTITY_IDLE_HELD);
+		rc = print_each(f, HISTORY_IDENTITY, IDENTITY_IDLE_HELD);
 	if (rc == 0 && f->h->totals.has_leases)
-		rc = print_identity(f, IDENTITY_RESERVED);
+		rc = print_each(f, HISTORY_IDENTITY, IDENTITY_RESERVED);
 	if (rc)
 		return rc;
 	head(f, "gua_identity_squatting_seconds");
-	return print_identity(f, IDENTITY_SQUATTING);
+	return print_each(f, HISTORY_IDENTITY, IDENTITY_SQUATTING);
 }
 
 /* The number of cards, until when they are accounted, and their labels. */

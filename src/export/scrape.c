@@ -113,9 +113,6 @@ void scrape_identity_name(const struct identity_names *n, const char *user, int6
 	str_escape(dst, IDENTITY_NAME_CAP, name, strlen(name));
 }
 
-/* The host of the newest run. */
-#define HOST_SQL "(SELECT host FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1)"
-
 struct scrape_identity *scrape_identity(struct scrape *s, const char *name)
 {
 	for (size_t i = 0; i < s->n_identities; i++)
@@ -174,7 +171,7 @@ static int set_unknown(
 		int64_t held_ms = 0;
 		int rc = sql_number(db, &held_ms, e,
 			"SELECT sum(ms) FROM total_gpu WHERE state = %d AND gpu IN (SELECT id "
-			"FROM gpu WHERE host = " HOST_SQL ")",
+			"FROM gpu WHERE host = " SCRAPE_HOST ")",
 			i == IDENTITY_ACTIVE ? CARD_ACTIVE : CARD_IDLE_HELD);
 		if (rc)
 			return rc;
@@ -206,7 +203,7 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 			"sum(iif(state = 3, presence_ms, 0)), "
 			"sum(iif(state = 5, share_ms, 0)) FROM identity AS i LEFT JOIN "
 			"total_user AS t ON t.host = i.host AND t.user = i.user "
-			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user",
+			"WHERE i.host = " SCRAPE_HOST " GROUP BY i.user ORDER BY place, i.user",
 			scrape_namespace_sql(names));
 	while (sql_next(row, &rc, e)) {
 		sql_text(row, 0, u.user, sizeof(u.user));

@@ -28,6 +28,8 @@ struct identity_names {
  * must outlive *n. */
 int scrape_names_init(struct identity_names *n, const struct config *config, struct err *e);
 
+/* SQL: the host of the newest run. */
+#define SCRAPE_HOST "(SELECT host FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1)"
 /* SQL over the table identity AS i: whether its user is a namespace. Only IDENTITIES_NAMESPACE
  * asks it. */
 const char *scrape_namespace_sql(const struct identity_names *n);
