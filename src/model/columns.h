@@ -1,7 +1,7 @@
 /* The notation in which a file lists the columns of a table: key and title, what is in the
  * column, then how text shows it. What is in it is a member of the row's struct: an array of
  * char (SOME_CHARS: "" is none), a char *, a double, an int64_t where -1 is unknown, a size_t,
- * or a bool. Each file defines OF(member), its offset. */
+ * a uint32_t, or a bool. Each file defines OF(member), its offset. */
 #pragma once
 
 #include "model/table.h"
@@ -18,5 +18,6 @@
 #define NUMBER(unit, member) VALUE(unit, table_get_double, OF(member))
 #define KNOWN(unit, member) VALUE(unit, table_get_known, OF(member))
 #define SIZE(member) VALUE(COUNT, table_get_size, OF(member))
+#define UINT(member) VALUE(COUNT, table_get_uint, OF(member))
 #define FLAG(member) VALUE(BOOL, table_get_flag, OF(member))
 #define TABLE_OF(array) COLUMN(.columns = array, .n_columns = sizeof(array) / sizeof(array[0]))

@@ -61,6 +61,13 @@ struct cell table_get_size(const void *row, size_t of)
 	return table_number((double)number);
 }
 
+struct cell table_get_uint(const void *row, size_t of)
+{
+	uint32_t number;
+	memcpy(&number, (const char *)row + of, sizeof(number));
+	return table_number(number);
+}
+
 struct cell table_get_flag(const void *row, size_t of)
 {
 	return table_number(*(const bool *)((const char *)row + of));

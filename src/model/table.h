@@ -69,14 +69,15 @@ struct cell table_number(double number);
 struct cell table_known(int64_t number);
 
 /* Getters for members of the row's struct: `of` is the offset of a char array, of one where ""
- * is none, of a char *, of a double, of an int64_t where -1 is unknown, of a size_t, of a bool.
- */
+ * is none, of a char *, of a double, of an int64_t where -1 is unknown, of a size_t, of a
+ * uint32_t, of a bool. */
 struct cell table_get_chars(const void *row, size_t of);
 struct cell table_get_some_chars(const void *row, size_t of);
 struct cell table_get_string(const void *row, size_t of);
 struct cell table_get_double(const void *row, size_t of);
 struct cell table_get_known(const void *row, size_t of);
 struct cell table_get_size(const void *row, size_t of);
+struct cell table_get_uint(const void *row, size_t of);
 struct cell table_get_flag(const void *row, size_t of);
 
 /* Adds a row: what the columns get from it; texts are copied. */

@@ -13,30 +13,30 @@
 
 /* The data of a row. Times are in milliseconds. */
 struct report_holder {
-	const char *keys[BY_MAX];		     /* its key for programs; NULL: none */
+	struct audit_row row;	  /* of shares: without the time that they do not have */
+	const char *keys[BY_MAX]; /* its key for programs; NULL: none */
 	const char *user, *shown_user, *host, *uuid; /* NULL: several */
 	char label[LABEL_CAP + COMMAND_CAP];	     /* its name for people */
 	int64_t card_index;			     /* -1: several */
-	int64_t known_ms, late_ms; /* when first known; late: if within the window, or -1 */
-	int64_t started_ms, peak_mem_kib, last_active_ms; /* -1 unknown */
-	double pid, n_processes, n_cards;
-	double ms[HOLDER_STATES], held, squatting;
+	int64_t late_ms; /* when first known, if that is within the window, or -1 */
+	double n_processes, held, squatting;
 	double reserved;	      /* NAN: leases are not known */
 	double some_unknown;	      /* but 0 is NAN: text omits a column without values */
 	double unused, idle_fraction; /* shares of the held time */
-	double share, shown_share, idle_share, context_share;
-	double observed, unobserved, coverage; /* of cards, like the next */
+	double share, shown_share;
+	double observed, coverage; /* of cards, like the next */
 	double fraction[HOLDER_STATES], shown[HOLDER_STATES], shown_unknown;
 	double reserved_fraction, shown_reserved;
 	double money[COSTS + 1]; /* as report_bill_money() */
-	double shown_cost, shown_idle_cost, unpriced, kwh, floor_kwh;
+	double shown_cost, shown_idle_cost, kwh, floor_kwh;
 };
 
 #define OF(member) offsetof(struct report_holder, member)
 static const struct column time_columns[] = {
 	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
-	{ "active_gpu_seconds", "used", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]), .width = 6 },
-	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
+	{ "active_gpu_seconds", "used", KNOWN(GPU_MS, row.sums.ms[HOLDER_ACTIVE]), .width = 6 },
+	{ "idle_held_gpu_seconds", "idle", KNOWN(GPU_MS, row.sums.ms[HOLDER_IDLE_HELD]),
+		.width = 6 },
 	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting),
 		.optional = true, .needed = true },
 	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
@@ -44,15 +44,15 @@ static const struct column time_columns[] = {
 	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
 	{ "idle_held_fraction", NUMBER(SHARE, idle_fraction) },
 	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
-	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
-	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
+	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_USE_UNKNOWN]) },
 	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
 	{ .title = "share", NUMBER(GPU_MS, shown_share), .width = 6, .optional = true },
-	{ "idle_held_share_gpu_seconds", NUMBER(GPU_MS, idle_share) },
-	{ "context_share_gpu_seconds", NUMBER(GPU_MS, context_share) },
-	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, peak_mem_kib), .width = 8,
+	{ "idle_held_share_gpu_seconds", KNOWN(GPU_MS, row.sums.idle_share_ms) },
+	{ "context_share_gpu_seconds", KNOWN(GPU_MS, row.sums.context_share_ms) },
+	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, row.sums.peak_mem_kib), .width = 8,
 		.optional = true },
-	{ "last_active", KNOWN(MOMENT, last_active_ms) },
+	{ "last_active", KNOWN(MOMENT, row.sums.last_active_ms) },
 	{ .title = "idle\ncost", NUMBER(MONEY, shown_idle_cost), .width = 6, .optional = true },
 };
 
@@ -60,7 +60,7 @@ static const struct column cost_columns[] = {
 	HELD_COSTS,
 	COST_TOTAL,
 	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
-	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
+	{ "unpriced_gpu_seconds", KNOWN(GPU_MS, row.sums.cost.unpriced_ms) },
 	{ "energy_kwh", NUMBER(KWH, kwh) },
 	{ "energy_floor_kwh", NUMBER(KWH, floor_kwh) },
 	{ "reserved_gpu_seconds", NUMBER(GPU_MS, reserved) },
@@ -79,20 +79,20 @@ static const struct column place_columns[] = {
 	{ "gpu_index", KNOWN(COUNT, card_index) },
 };
 static const struct column process_columns[] = {
-	{ "pid", NUMBER(COUNT, pid) },
-	{ "started", KNOWN(MOMENT, started_ms) },
+	{ "pid", UINT(row.pid) },
+	{ "started", KNOWN(MOMENT, row.started_ms) },
 };
 static const struct column count_column = { "processes", NUMBER(COUNT, n_processes) };
 
 /* The columns of cards' own time. */
 static const struct column card_columns[] = {
-	{ "gpus", "GPUs", NUMBER(COUNT, n_cards) },
+	{ "gpus", "GPUs", UINT(row.n_cards) },
 	{ "observed_gpu_seconds", "GPU-hours", NUMBER(GPU_MS, observed) },
-	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]) },
-	{ "idle_held_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]) },
-	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
-	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
-	{ "unobserved_gpu_seconds", NUMBER(GPU_MS, unobserved) },
+	{ "active_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_ACTIVE]) },
+	{ "idle_held_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_IDLE_HELD]) },
+	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, row.sums.ms[HOLDER_USE_UNKNOWN]) },
+	{ "unobserved_gpu_seconds", KNOWN(GPU_MS, row.unobserved_ms) },
 	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
 	{ "active", NUMBER(SHARE, fraction[HOLDER_ACTIVE]) },
 	{ "idle_held", NUMBER(SHARE, fraction[HOLDER_IDLE_HELD]) },
@@ -110,9 +110,9 @@ static const struct column card_columns[] = {
 	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
 	CARD_COSTS,
 	COST_TOTAL,
-	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
+	{ "unpriced_gpu_seconds", KNOWN(GPU_MS, row.sums.cost.unpriced_ms) },
 	{ "energy_kwh", NUMBER(KWH, kwh) },
-	{ "known_since", KNOWN(MOMENT, known_ms) },
+	{ "known_since", KNOWN(MOMENT, row.known_ms) },
 	{ "reserved_gpu_seconds", NUMBER(GPU_MS, reserved) },
 	{ "reserved", NUMBER(SHARE, reserved_fraction) },
 };
@@ -132,11 +132,8 @@ static void set_cards(struct report_holder *view, const struct audit_row *row)
 		view->shown[state] = shown[state];
 	}
 	view->shown_unknown = ms[HOLDER_USE_UNKNOWN] ? shown[HOLDER_USE_UNKNOWN] : NAN;
-	view->n_cards = (double)row->n_cards;
 	view->observed = (double)observed_ms;
-	view->unobserved = (double)row->unobserved_ms;
 	view->coverage = report_share(observed_ms, observed_ms + row->unobserved_ms);
-	view->known_ms = row->known_ms;
 }
 
 /* Sets what audits do not always know. */
@@ -156,26 +153,22 @@ static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	/* A truly-idle card is not held; a user with little memory on one still counts. */
 	int64_t held_ms =
 		audit_holder_ms(sums->ms) - (of_cards ? sums->ms[HOLDER_TRULY_IDLE] : 0);
-	for (size_t state = 0; state < HOLDER_STATES; state++)
-		view->ms[state] = (double)sums->ms[state];
+	view->row = *row;
 	if (of_shares)
-		view->ms[HOLDER_TRULY_IDLE] = view->ms[HOLDER_USE_UNKNOWN] = NAN;
-	view->some_unknown = sums->ms[HOLDER_USE_UNKNOWN] ? view->ms[HOLDER_USE_UNKNOWN] : NAN;
+		view->row.sums.ms[HOLDER_TRULY_IDLE] = view->row.sums.ms[HOLDER_USE_UNKNOWN] =
+			view->row.sums.context_share_ms = -1;
+	view->some_unknown = of_shares || !sums->ms[HOLDER_USE_UNKNOWN]
+				     ? (double)NAN
+				     : (double)sums->ms[HOLDER_USE_UNKNOWN];
 	if (!isnan(view->squatting)) /* cards cannot squat */
-		view->squatting = of_cards ? NAN : view->ms[HOLDER_SQUATTING];
+		view->squatting = of_cards ? NAN : (double)sums->ms[HOLDER_SQUATTING];
 	view->held = (double)held_ms;
 	view->idle_fraction = report_share(sums->ms[HOLDER_IDLE_HELD], held_ms);
 	view->unused = report_share(
 		audit_waste(sums), held_ms - sums->ms[HOLDER_USE_UNKNOWN] + sums->reserved_ms);
 	view->share = (double)(sums->active_share_ms + sums->idle_share_ms);
 	view->shown_share = of_shares ? NAN : view->share; /* it equals the hours beside it */
-	view->idle_share = (double)sums->idle_share_ms;
-	view->context_share = of_shares ? NAN : (double)sums->context_share_ms;
 	view->n_processes = of_shares ? NAN : (double)row->n_processes;
-	view->peak_mem_kib = sums->peak_mem_kib;
-	view->last_active_ms = sums->last_active_ms;
-	view->pid = row->pid;
-	view->started_ms = row->started_ms;
 	set_cards(view, row);
 	/* `cents`: as shown to people. */
 	for (size_t part = 0; part <= COSTS; part++)
@@ -185,7 +178,6 @@ static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	bool priced = !isnan(view->money[COSTS]);
 	view->shown_cost = priced ? report_bill_sum(cents) : NAN;
 	view->shown_idle_cost = priced ? (double)cents->parts[COST_IDLE_HELD] / 100 : NAN;
-	view->unpriced = (double)sums->cost.unpriced_ms;
 	view->kwh = sums->cost.energy_ms ? sums->cost.energy_mj / 3.6e9 : NAN;
 	view->floor_kwh = sums->cost.energy_ms ? sums->cost.floor_mj / 3.6e9 : NAN;
 }

@@ -31,13 +31,13 @@ struct process_row {
 	struct report_place place;
 	const char *user, *shown_user;
 	char what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
-	double pid, held, share;
+	double held, share;
 	double money[COSTS + 1]; /* as report_bill_money() */
 };
 
 #define OF(member) offsetof(struct process_row, member)
 static const struct column process_columns[] = {
-	{ "pid", "pid", NUMBER(COUNT, pid) },
+	{ "pid", "pid", UINT(process.pid) },
 	{ "started", KNOWN(MOMENT, process.started_ms) },
 	{ "user", STRING(user) },
 	{ .title = "user", STRING(shown_user), .width = -12 },
@@ -83,7 +83,6 @@ void report_processes_add(
 			.place = report_place(a, p->card),
 			.user = user,
 			.shown_user = process_shown_user(user),
-			.pid = p->pid,
 			.held = (double)audit_holder_ms(p->sums.ms),
 			.share = (double)(p->sums.active_share_ms + p->sums.idle_share_ms) };
 		for (size_t part = 0; part <= COSTS; part++)
@@ -103,7 +102,7 @@ struct spell_row {
 	const char *how, *then; /* how it ended, for programs and for people */
 	char what[REPORT_WHAT_CAP];
 	int64_t end_ms; /* -1: it goes on */
-	double length_ms, idle_ms, unobserved_ms, pid;
+	double length_ms, idle_ms, unobserved_ms;
 	double cost; /* of the card's time, even if other processes were on the card */
 };
 
@@ -112,7 +111,7 @@ static const struct column spell_columns[] = {
 	{ "user", STRING(spell.user) },
 	{ .title = "user", STRING(shown_user), .width = -12 },
 	{ .title = "what", CHARS(what), .width = 10, .flexible = true },
-	{ "pid", NUMBER(COUNT, pid) },
+	{ "pid", UINT(spell.pid) },
 	{ "started", KNOWN(MOMENT, spell.started_ms) },
 	PLACE_COLUMNS,
 	PLACE_SHOWN,
@@ -155,7 +154,6 @@ void report_processes_add_spells(struct table *t, const struct audit *a)
 			.length_ms = (double)(spell->end_ms - spell->begin_ms),
 			.idle_ms = (double)spell_idle_ms(spell),
 			.unobserved_ms = (double)spell_unobserved_ms(spell),
-			.pid = s->pid,
 			.cost = a->cards[s->card].price * (double)s->window_ms / 3600e3 };
 		/* A notebook is shown by the name of its file: space is short, and all
 		 * notebooks have the same command. */
