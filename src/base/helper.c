@@ -37,6 +37,15 @@ struct frame {
 	uint64_t len;	/* bytes that follow */
 };
 
+/* What one side has received: zero-initialise. */
+struct inbox {
+	char *bytes; /* there is room for one more */
+	size_t n, cap;
+	size_t used;	  /* of them: the frame that was used last */
+	char after;	  /* the byte after it, in whose place is a NUL */
+	struct str frame; /* points into `bytes` */
+};
+
 struct helper {
 	char name[16];
 	pid_t pid;
@@ -45,11 +54,7 @@ struct helper {
 	struct helper_place *place; /* shared with the helper */
 	bool waiting;		    /* a request has no reply yet */
 	bool ended;		    /* it has ended by itself */
-	char *in;		    /* bytes received; there is room for one more */
-	size_t n_in, cap_in;
-	size_t used;	  /* of them: the frame that was used last */
-	char after;	  /* the byte after it, in whose place is a NUL */
-	struct str reply; /* points into `in` */
+	struct inbox in;
 };
 
 static int64_t monotonic_ms(void)
@@ -84,6 +89,53 @@ static bool send_frame(int fd, const struct frame *head, const char *bytes, int 
 	return true;
 }
 
+/* Uses the first frame received: logs a line, and keeps a request or reply in in->frame. 1: it
+ * was one; 0: no whole frame has come; -1: the bytes are not a frame. `*need` is how many bytes
+ * the first frame has. */
+static int use_frame(struct inbox *in, size_t *need)
+{
+	struct frame head;
+	for (;;) {
+		if (in->used) {
+			in->bytes[in->used] = in->after;
+			in->n -= in->used;
+			memmove(in->bytes, in->bytes + in->used, in->n);
+			in->used = 0;
+		}
+		*need = sizeof(head);
+		if (in->n < sizeof(head))
+			return 0;
+		memcpy(&head, in->bytes, sizeof(head));
+		if (head.len > FRAME_MOST)
+			return -1;
+		*need = sizeof(head) + head.len;
+		if (in->n < *need)
+			return 0;
+		in->used = *need;
+		in->after = in->bytes[in->used];
+		in->bytes[in->used] = '\0';
+		in->frame = (struct str){ .data = in->bytes + sizeof(head), .len = head.len };
+		if (head.kind == FRAME_BYTES)
+			return 1;
+		log_at(head.level, "%s", in->frame.data);
+	}
+}
+
+/* Reads the bytes that have come; `flags` are those of recv(2). 1: some; 0: none; -1: the other
+ * side has ended. */
+static int read_more(struct inbox *in, int fd, size_t need, int flags)
+{
+	size_t room = need > in->n + 4096 ? need : in->n + 4096;
+	if (!array_reserve(&in->bytes, &in->cap, room + 1)) /* and a NUL after the frame */
+		return -1;
+	ssize_t n = recv(fd, in->bytes + in->n, in->cap - 1 - in->n, flags);
+	if (n > 0)
+		in->n += (size_t)n;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n > 0 ? 1 : -1;
+}
+
 /* From here on: what runs in the helper. */
 
 static void relay_line(void *context, enum log_level level, const char *text)
@@ -92,29 +144,15 @@ static void relay_line(void *context, enum log_level level, const char *text)
 	send_frame(*(int *)context, &head, text, 0);
 }
 
-/* Reads the next request; false: the owner has ended, or wants the helper to end. There is one
- * request at a time, so nothing comes after it: a short one is read at once. */
-static bool next_request(int fd, struct str *request)
+/* Waits for the next request; false: the owner has ended, or wants the helper to end. */
+static bool next_request(struct inbox *in, int fd)
 {
-	char block[4096];
-	struct frame head = { .len = 0 };
-	size_t have = 0; /* bytes of the head and of what follows it */
-	str_clear(request);
-	while (have < sizeof(head) || have - sizeof(head) < head.len) {
-		ssize_t n = recv(fd, block, sizeof(block), 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
+	size_t need;
+	int found;
+	while ((found = use_frame(in, &need)) == 0)
+		if (read_more(in, fd, need, 0) < 0)
 			return false;
-		size_t skip = have < sizeof(head) ? sizeof(head) - have : 0;
-		if (skip > (size_t)n)
-			skip = (size_t)n;
-		if (skip)
-			memcpy((char *)&head + have, block, skip);
-		str_add_bytes(request, block + skip, (size_t)n - skip);
-		have += (size_t)n;
-	}
-	return !request->failed;
+	return found > 0;
 }
 
 /* Closes all files that the owner has open, except for the socket and `wake_fd`. */
@@ -142,7 +180,8 @@ static void close_files(int fd, int wake_fd)
 static _Noreturn void run_helper(
 	const struct helper_work *work, int fd, struct helper_place *place, pid_t owner)
 {
-	struct str request = { 0 }, reply = { 0 };
+	struct inbox in = { 0 };
+	struct str reply = { 0 };
 	int kept = HELPER_FD;
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP,
 		SIGUSR1, SIGUSR2, SIGALRM };
@@ -162,9 +201,9 @@ static _Noreturn void run_helper(
 	log_divert(relay_line, &kept);
 	if (work->begin)
 		work->begin(work->context, place);
-	while (next_request(kept, &request)) {
+	while (next_request(&in, kept)) {
 		str_clear(&reply);
-		work->serve(work->context, &request, &reply);
+		work->serve(work->context, &in.frame, &reply);
 		const struct frame head = { FRAME_BYTES, 0, reply.len };
 		if (reply.failed || !send_frame(kept, &head, str_text(&reply), 0))
 			break;
@@ -277,64 +316,18 @@ int helper_send(struct helper *h, const struct str *request, struct err *e)
 	return 0;
 }
 
-/* Uses the first frame received. 1: it was the reply; 0: no whole frame has come; -1: the bytes
- * are not a frame. `*need` is how many bytes the first frame has. */
-static int use_frame(struct helper *h, size_t *need)
-{
-	struct frame head;
-	for (;;) {
-		if (h->used) {
-			h->in[h->used] = h->after;
-			h->n_in -= h->used;
-			memmove(h->in, h->in + h->used, h->n_in);
-			h->used = 0;
-		}
-		*need = sizeof(head);
-		if (h->n_in < sizeof(head))
-			return 0;
-		memcpy(&head, h->in, sizeof(head));
-		if (head.len > FRAME_MOST)
-			return -1;
-		*need = sizeof(head) + head.len;
-		if (h->n_in < *need)
-			return 0;
-		h->used = *need;
-		h->after = h->in[h->used];
-		h->in[h->used] = '\0';
-		h->reply = (struct str){ .data = h->in + sizeof(head), .len = head.len };
-		if (head.kind == FRAME_BYTES)
-			return 1;
-		log_at(head.level, "%s", h->reply.data);
-	}
-}
-
-/* Reads the bytes that have come, without waiting. 1: some; 0: none; -1: the helper has ended.
- */
-static int read_more(struct helper *h, size_t need)
-{
-	size_t room = need > h->n_in + 4096 ? need : h->n_in + 4096;
-	if (!array_reserve(&h->in, &h->cap_in, room + 1)) /* and a NUL after the frame */
-		return -1;
-	ssize_t n = recv(h->fd, h->in + h->n_in, h->cap_in - 1 - h->n_in, MSG_DONTWAIT);
-	if (n > 0)
-		h->n_in += (size_t)n;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	return n > 0 ? 1 : -1;
-}
-
 int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, struct err *e)
 {
 	int64_t until_ms = monotonic_ms() + wait_ms;
 	for (;;) {
 		size_t need;
-		int found = use_frame(h, &need);
-		int more = found == 0 ? read_more(h, need) : 0;
+		int found = use_frame(&h->in, &need);
+		int more = found == 0 ? read_more(&h->in, h->fd, need, MSG_DONTWAIT) : 0;
 		if (found < 0 || more < 0)
 			return has_ended(h, e);
 		if (found > 0) {
 			h->waiting = false;
-			*reply = &h->reply;
+			*reply = &h->in.frame;
 			return 0;
 		}
 		int64_t left_ms = until_ms - monotonic_ms();
@@ -392,7 +385,7 @@ int helper_free(struct helper *h, int64_t wait_ms)
 		close(h->fd);
 	if (h->place)
 		munmap(h->place, sizeof(*h->place));
-	free(h->in);
+	free(h->in.bytes);
 	free(h);
 	return left;
 }
