@@ -2,7 +2,6 @@
  * functions. */
 #include "driver/source.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -248,17 +247,9 @@ int source_unsaid(struct source *s, struct err *e)
 
 void source_lose_card(struct card_reading *r, int code)
 {
-	struct card_reading lost = { .id = r->id,
-		.own_processes = r->own_processes,
-		.status = r->status == CARD_STATUS_OK ? CARD_STATUS_LOST : r->status,
-		.code = r->status == CARD_STATUS_OK ? code : r->code,
-		.gone = r->gone,
-		.energy_mj = NAN,
-		.power_mw = NAN,
-		.sm_active_pct = NAN,
-		.mem_used_bytes = UNKNOWN_BYTES };
-	str_copy(lost.source, sizeof(lost.source), r->source);
-	*r = lost;
+	bool was_ok = r->status == CARD_STATUS_OK, gone = r->gone;
+	reading_clear(r, was_ok ? CARD_STATUS_LOST : r->status, was_ok ? code : r->code);
+	r->gone = gone;
 }
 
 bool source_is_avoided(const struct source_avoids *a, int index, const char *pci)

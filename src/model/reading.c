@@ -1,7 +1,28 @@
-/* Finds the use of a process among the driver's records of a card. */
+/* Clears readings, and finds the use of a process among the driver's records of a card. */
 #include "model/reading.h"
 
 #include <math.h>
+#include <string.h>
+
+void reading_clear(struct card_reading *r, enum card_status status, int code)
+{
+	struct card_reading cleared = { .id = r->id,
+		.own_processes = r->own_processes,
+		.status = status,
+		.code = code,
+		.mem_used_bytes = UNKNOWN_BYTES };
+	memcpy(cleared.source, r->source, sizeof(cleared.source));
+	*r = cleared;
+	reading_clear_drained(r);
+}
+
+void reading_clear_drained(struct card_reading *r)
+{
+	r->util_kind = UTIL_NONE;
+	r->n_samples = r->n_lost = r->n_process_utils = r->n_parts = r->n_ended = 0;
+	r->process_util_known = r->stranger = false;
+	r->energy_mj = r->power_mw = r->sm_active_pct = NAN;
+}
 
 const struct process_util *reading_process_util(const struct card_reading *r, uint32_t pid)
 {

@@ -125,6 +125,10 @@ struct card_reading {
 	bool mem_is_sum; /* used is the sum over processes: the driver reports nothing else */
 };
 
+/* Forgets everything that was read of a card: it keeps its identity and its source. */
+void reading_clear(struct card_reading *r, enum card_status status, int code);
+/* Forgets what every drain fills. */
+void reading_clear_drained(struct card_reading *r);
 /* The driver's record of a process; NULL: the driver has none. */
 const struct process_util *reading_process_util(const struct card_reading *r, uint32_t pid);
 /* Its SM use in percent. A process without a record used nothing; NAN when the driver keeps no

@@ -3,7 +3,6 @@
  * round, and the next scan opens everything again. */
 #include "driver/nvml/nvml.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,21 +252,6 @@ static int end_round(struct nvml_source *s, struct err *e)
 	return 0;
 }
 
-static void clear_drained(struct card_reading *r)
-{
-	r->util_kind = UTIL_NONE;
-	r->n_samples = 0;
-	r->process_util_known = false;
-	r->n_process_utils = 0;
-	r->n_parts = 0;
-	r->n_lost = 0;
-	r->stranger = false;
-	r->energy_mj = NAN;
-	r->power_mw = NAN;
-	r->n_ended = 0;
-	r->sm_active_pct = NAN;
-}
-
 /* Whether the card is selected and can be asked. */
 static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
 {
@@ -280,7 +264,7 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 	base->n_xids = 0;
 	for (size_t i = 0; i < base->n_cards; i++)
 		if (!which || which[i])
-			clear_drained(&base->cards[i]);
+			reading_clear_drained(&base->cards[i]);
 	bool go_on = begin_round(s);
 	if (go_on)
 		collect_events(s);

@@ -11,21 +11,6 @@
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_host.h"
 
-static void clear_reading(struct nvml_source *s, size_t card, enum card_status status, int code)
-{
-	struct card_reading *r = &s->base.cards[card];
-	*r = (struct card_reading){ .id = r->id,
-		.own_processes = s->play != NULL,
-		.status = status,
-		.code = code,
-		.gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND,
-		.energy_mj = NAN,
-		.power_mw = NAN,
-		.sm_active_pct = NAN,
-		.mem_used_bytes = UNKNOWN_BYTES };
-	str_copy(r->source, sizeof(r->source), s->base.ops->name);
-}
-
 /* Marks a card that can no longer be asked. Its measurements start again when it comes back. */
 static void drop_card(struct nvml_source *s, size_t card, enum card_status status, int code)
 {
@@ -38,7 +23,8 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 	c->gpm.works = false;
 	if (status != CARD_STATUS_OK || s->down)
 		c->energy.counter_mj = c->energy.power_mw = NAN;
-	clear_reading(s, card, status, code);
+	reading_clear(&s->base.cards[card], status, code);
+	s->base.cards[card].gone = status == CARD_STATUS_LOST && code == NVML_NOT_FOUND;
 }
 
 /* Adds a card of a device; returns its index, or -1 when out of memory. */
@@ -53,8 +39,10 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 		.energy = { .total_mj = NAN, .counter_mj = NAN, .power_mw = NAN },
 		.gpm = { .base = NVML_GPM_NONE, .last = NVML_GPM_NONE } };
 	nvml_job_forget_ways(&s->cards[n], id->mig_index >= 0);
-	s->base.cards[n].id = *id;
-	clear_reading(s, n, CARD_STATUS_OK, NVML_OK);
+	struct card_reading *r = &s->base.cards[n];
+	*r = (struct card_reading){ .id = *id, .own_processes = s->play != NULL };
+	str_copy(r->source, sizeof(r->source), s->base.ops->name);
+	reading_clear(r, CARD_STATUS_OK, NVML_OK);
 	s->base.n_cards++;
 	return (ssize_t)n;
 }

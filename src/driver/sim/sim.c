@@ -297,10 +297,7 @@ static void drain_card(struct sim *sim, size_t i)
 	struct card_reading *card = &sim->source.cards[i];
 	struct sim_card *own = &sim->cards[i];
 	int unit = (int)own->unit;
-	card->util_kind = UTIL_NONE;
-	card->n_samples = card->n_process_utils = card->n_parts = 0;
-	card->process_util_known = false;
-	card->energy_mj = card->power_mw = NAN;
+	reading_clear_drained(card);
 	if (!read_status(sim, i))
 		return;
 	/* Instances have neither utilisation nor power. */
@@ -522,17 +519,13 @@ static bool make_card(struct sim *sim, size_t unit)
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
 	own->parts = calloc(PROCESS_PARTS * (s->cards[unit].n_seats + 1), sizeof(*own->parts));
 	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));
-	*card = (struct card_reading){ .source = "sim",
-		.own_processes = true,
-		.energy_mj = NAN,
-		.power_mw = NAN,
-		.sm_active_pct = NAN,
-		.mem_used_bytes = UNKNOWN_BYTES,
-		.samples = own->samples,
-		.process_utils = own->process_utils,
-		.parts = own->parts,
-		.processes = own->processes };
+	*card = (struct card_reading){ .source = "sim", .own_processes = true };
 	escape_id(&card->id, &s->cards[unit].id);
+	reading_clear(card, CARD_STATUS_OK, 0);
+	card->samples = own->samples;
+	card->process_utils = own->process_utils;
+	card->parts = own->parts;
+	card->processes = own->processes;
 	return own->samples && own->process_utils && own->parts && own->processes;
 }
 
