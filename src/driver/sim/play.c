@@ -168,23 +168,17 @@ static void add_part(struct card_state_now *c, uint32_t seat, int64_t pct_us)
 	parts[i].pct_us += pct_us;
 }
 
-/* Remembers the power of a stretch of time, if the ring of power has a moment in it. */
-static void note_power(struct play *p, struct card_state_now *c, struct power_stretch s)
+/* Puts the power of a stretch of time into the ring of power. */
+static void note_power(
+	struct play *p, struct card_state_now *c, int64_t from_us, int64_t to_us, int64_t mw)
 {
-	struct power_stretch *last = c->n_powers ? &c->powers[c->n_powers - 1] : NULL;
-	int64_t moment_us =
-		(s.from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US * POWER_PERIOD_US;
-	if (moment_us >= s.to_us)
-		return;
-	s.wall_less_us = play_wall(p, 0);
-	if (last && last->to_us == s.from_us && last->mw == s.mw &&
-		last->wall_less_us == s.wall_less_us) {
-		last->to_us = s.to_us;
-		return;
-	}
-	if (c->n_powers == POWER_RING_MAX)
-		memmove(c->powers, c->powers + 1, --c->n_powers * sizeof(c->powers[0]));
-	c->powers[c->n_powers++] = s;
+	int64_t k = (from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US;
+	int64_t end = (to_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US;
+	for (k = k > end - POWER_RING_MAX ? k : end - POWER_RING_MAX; k < end; k++)
+		c->powers[c->n_powers++ % POWER_RING_MAX] =
+			(struct play_power){ .t_us = k * POWER_PERIOD_US,
+				.wall_us = play_wall(p, k * POWER_PERIOD_US),
+				.mw = mw };
 }
 
 /* Adds a stretch of time in which no load changes to the card's sums. */
@@ -215,7 +209,7 @@ static void add_stretch(struct play *p, size_t card, int64_t from_us, int64_t to
 	c->energy_nj += mw * (to_us - from_us);
 	c->energy_mj += c->energy_nj / NJ_PER_MJ;
 	c->energy_nj %= NJ_PER_MJ;
-	note_power(p, c, (struct power_stretch){ from_us, to_us, mw, 0 });
+	note_power(p, c, from_us, to_us, mw);
 }
 
 /* Whether the card takes no samples now. */
@@ -680,61 +674,53 @@ static bool holds(const struct play *p, size_t seat)
 	return p->seats[seat].held && play_pid(p, p->scenario->seats[seat].process) != 0;
 }
 
-/* Lists the holders of one card or instance. */
-static size_t own_holders(
-	const struct play *p, size_t card, struct play_holder *out, size_t max)
+/* The units whose holders are those of the card end here: it is the only one or, with MIG, its
+ * instances are among those that follow. */
+static size_t units_end(const struct play *p, size_t card)
 {
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	size_t n = 0;
-	for (size_t i = 0; i < fixed->n_seats; i++) {
-		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
-		if (!holds(p, fixed->first_seat + i))
-			continue;
-		if (n < max)
-			out[n] = (struct play_holder){
-				p->scenario->seats[fixed->first_seat + i].process,
-				(uint32_t)card, seat->mem_bytes
-			};
-		n++;
-	}
-	return n;
+	return p->scenario->cards[card].has_mig ? p->scenario->n_cards : card + 1;
+}
+
+static bool is_part(const struct play *p, size_t unit, size_t card)
+{
+	return unit == card || p->scenario->cards[unit].parent == (int)card;
 }
 
 size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max)
 {
-	if (!p->scenario->cards[card].has_mig)
-		return own_holders(p, card, out, max);
 	size_t n = 0;
-	for (size_t i = p->scenario->n_physical; i < p->scenario->n_cards; i++)
-		if (p->scenario->cards[i].parent == (int)card)
-			n += own_holders(p, i, n < max ? out + n : NULL, n < max ? max - n : 0);
+	for (size_t unit = card; unit < units_end(p, card); unit++) {
+		const struct scenario_card *fixed = &p->scenario->cards[unit];
+		size_t end = fixed->first_seat + (is_part(p, unit, card) ? fixed->n_seats : 0);
+		for (size_t i = fixed->first_seat; i < end; i++) {
+			if (!holds(p, i))
+				continue;
+			if (n < max)
+				out[n] = (struct play_holder){ p->scenario->seats[i].process,
+					(uint32_t)unit, p->seats[i].mem_bytes };
+			n++;
+		}
+	}
 	return n;
 }
 
 /* What a process without reported memory adds to the used memory of the card. */
 #define UNKNOWN_USES_BYTES (1LL << 30)
 
-static int64_t own_memory(const struct play *p, size_t card)
-{
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	int64_t sum = p->cards[card].orphan_bytes;
-	for (size_t i = 0; i < fixed->n_seats; i++) {
-		int64_t bytes = p->seats[fixed->first_seat + i].mem_bytes;
-		if (holds(p, fixed->first_seat + i))
-			sum += bytes < 0 ? UNKNOWN_USES_BYTES : bytes;
-	}
-	return sum;
-}
-
 int64_t play_memory_used(const struct play *p, size_t card)
 {
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	int64_t sum = own_memory(p, card);
-	for (size_t i = p->scenario->n_physical; fixed->has_mig && i < p->scenario->n_cards;
-		i++)
-		if (p->scenario->cards[i].parent == (int)card)
-			sum += own_memory(p, i);
-	int64_t most = fixed->id.mem_total_bytes - fixed->reserved_bytes;
+	const struct card_id *id = &p->scenario->cards[card].id;
+	int64_t sum = 0, most = id->mem_total_bytes - p->scenario->cards[card].reserved_bytes;
+	for (size_t unit = card; unit < units_end(p, card); unit++) {
+		const struct scenario_card *fixed = &p->scenario->cards[unit];
+		if (!is_part(p, unit, card))
+			continue;
+		sum += p->cards[unit].orphan_bytes;
+		for (size_t i = fixed->first_seat; i < fixed->first_seat + fixed->n_seats; i++)
+			if (holds(p, i))
+				sum += p->seats[i].mem_bytes < 0 ? UNKNOWN_USES_BYTES
+								 : p->seats[i].mem_bytes;
+	}
 	return sum < most ? sum : most;
 }
 
@@ -743,14 +729,11 @@ size_t play_power_ring(const struct play *p, size_t card, struct play_power *out
 	const struct card_state_now *c = &p->cards[card];
 	int64_t newest = p->t_us / POWER_PERIOD_US;
 	size_t n = 0;
-	for (size_t i = 0; i < c->n_powers; i++) {
-		const struct power_stretch *s = &c->powers[i];
-		int64_t k = (s->from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US;
-		k = k > newest - POWER_RING_MAX ? k : newest - POWER_RING_MAX + 1;
-		for (; k * POWER_PERIOD_US < s->to_us; k++)
-			out[n++] = (struct play_power){ .t_us = k * POWER_PERIOD_US,
-				.wall_us = k * POWER_PERIOD_US + s->wall_less_us,
-				.mw = s->mw };
+	for (size_t i = c->n_powers > POWER_RING_MAX ? c->n_powers - POWER_RING_MAX : 0;
+		i < c->n_powers; i++) {
+		const struct play_power *one = &c->powers[i % POWER_RING_MAX];
+		if (one->t_us / POWER_PERIOD_US > newest - POWER_RING_MAX)
+			out[n++] = *one;
 	}
 	/* The current moment is not in a stretch yet. */
 	if (p->t_us >= 0 && p->t_us % POWER_PERIOD_US == 0 && !is_off(p, c))

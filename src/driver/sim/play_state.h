@@ -42,12 +42,6 @@ struct part {
 	int64_t pct_us;
 };
 
-/* A stretch of time in which a card drew this power. */
-struct power_stretch {
-	int64_t from_us, to_us, mw;
-	int64_t wall_less_us; /* wall clock less scenario time then */
-};
-
 struct card_state_now {
 	enum card_status status;
 	int code;
@@ -71,8 +65,8 @@ struct card_state_now {
 	int64_t next_sample;	       /* number of the first sample not yet taken */
 	int64_t sample_us, sample_pct_us; /* the sample that is being made: length and use */
 	uint32_t n_parts;		  /* and processes */
-	struct power_stretch powers[POWER_RING_MAX]; /* the newest ones */
-	size_t n_powers;
+	struct play_power powers[POWER_RING_MAX]; /* the ring of power ... */
+	size_t n_powers;			  /* ... and how many were ever put there */
 };
 
 /* The current life of a process; a process may live several times. */
