@@ -355,11 +355,11 @@ static void finish_card(struct live *l, size_t card, const struct leases *leases
 	c->state_since_ms = m->since_ms;
 	c->state_longer = m->longer;
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
+	c->n_leases = 0;
+	c->leased_to[0] = c->lease_owner[0] = c->lease_job[0] = c->lease_task[0] = '\0';
+	c->leased_since_ms = -1;
 	if (c->status != CARD_STATUS_OK)
 		return;
-	c->n_leases = 0;
-	c->leased_to[0] = '\0';
-	c->leased_since_ms = -1;
 	for (size_t i = 0; leases && i < leases->n; i++)
 		if (leases->v[i].since_ms <= l->now_ms &&
 			lease_covers(leases, &leases->v[i], &c->id))

@@ -90,6 +90,11 @@ def test_json_has_the_keys_of_gpustat_whatever_is_shown(sim):
     assert [p["gua.holder"] for p in second["processes"]] == [True, False]  # the display server is none
 
 
+def test_a_card_that_was_lost_before_the_view_has_no_lease(sim):
+    run = sim("stat", "--json", scenario=CARDS + "at 0s lost card 0\n", env={"MALLOC_PERTURB_": "66"})
+    assert [card["gua.leased_to"] for card in json.loads(run.stdout)["gpus"]] == [None] * 3
+
+
 def test_json_of_lost_cards_and_of_instances(driver):
     lost = json.loads(driver("stat", "--json", scenario=LOST).stdout)["gpus"]
     assert lost[1]["index"] == 1 and lost[1]["gua.state"] == "lost"
