@@ -174,12 +174,17 @@ static void examine_store(const struct host *x, struct findings *f)
 {
 	struct err e = { 0 };
 	struct published now = { 0 };
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], origin[ORIGIN_CAP];
 	struct statvfs v;
 	int kind = identify_store(x->db, &e);
 	if (kind < 0)
 		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
 			"choose another file with --db PATH");
+	else if (kind == STORE_OURS && identify_origin(x->db, origin, &e) == ERR_WORLD)
+		finding_advise(finding_add(f, FINDING_PROBLEM, "store",
+				       "%s is damaged, or cannot be read", x->db),
+			"stop the recorder, then move the file away or restore a copy of it; a "
+			"recorder that finds no store makes a new one");
 	else if (kind == STORE_OURS && statusfile_read(&now, x->db, &e) == 0 && now.pid == 0)
 		finding_advise(finding_add(f, FINDING_WARNING, "store",
 				       "%s is a store of gua, and no recorder is running on it",
@@ -191,6 +196,11 @@ static void examine_store(const struct host *x, struct findings *f)
 			now.pid ? ", and a recorder is running on it" : "");
 	else
 		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
+	for (size_t i = 0; now.pid && i < now.n_faults; i++)
+		finding_advise(
+			finding_add(f, FINDING_PROBLEM, "recorder", "%s", now.faults[i].text),
+			"'gua status' says since when; the recorder goes on by itself once "
+			"this is over");
 	file_nearest_directory(dir, sizeof(dir), x->db);
 	if (statvfs(dir, &v) != 0) {
 		finding_add(f, FINDING_WARNING, "free space", "cannot be read for %s: %s", dir,

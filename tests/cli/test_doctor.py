@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import GUA, gua
+from conftest import GUA, gua, wait_for
 from fake import calls, fake_driver
 from recorded import ONE_CARD, background  # noqa: F401
 
@@ -270,6 +270,26 @@ def test_a_running_recorder(host, doctor, background):  # noqa: F811
     answer, _ = doctor(host(), db=running.db)
     assert (only(answer, "store")["result"], only(answer, "store")["text"]) == (
         "ok", f"{running.db} is a store of gua, and a recorder is running on it")
+
+
+def test_a_damaged_store(host, doctor, tmp_path):
+    """`gua report` sends people here when SQLite finds a store damaged."""
+    damaged = tmp_path / "damaged.db"
+    assert gua("demo", "--ticks", 20, "--db", damaged).returncode == 0
+    os.truncate(damaged, damaged.stat().st_size // 2)
+    answer, process = doctor(host(), db=damaged)
+    assert only(answer, "store")["text"] == f"{damaged} is damaged, or cannot be read" and process.returncode == 1
+    assert "restore a copy" in only(answer, "store")["advice"]
+
+
+def test_the_faults_of_a_running_recorder(host, doctor, background):  # noqa: F811
+    running = background(ONE_CARD)
+    root = host()
+    with sqlite3.connect(running.db) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        wait_for(lambda: "cannot write the store" in gua("status", "--db", running.db).stdout)
+        answer, process = doctor(root, db=running.db)
+    assert "it is locked by another program" in only(answer, "recorder")["text"] and process.returncode == 1
 
 
 def test_errors_in_the_configuration(host, doctor, tmp_path):
