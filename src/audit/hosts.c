@@ -541,84 +541,8 @@ static void set_bounds(struct audit_card *card)
 	card->unsure_ms = clock_later(clock_earlier(card->unsure_ms, observed_ms), 0);
 }
 
-/* The place of each host: as in the stores or, if there are many hosts, by idle-held time, the
- * most first. */
-struct ranks {
-	const struct audit *a;
-	uint32_t *of;	  /* by host; has room for as many more, which ranks_set() uses */
-	int64_t *idle_ms; /* by host */
-};
-
-static int compare_hosts(const void *x, const void *y, void *idle)
-{
-	uint32_t p = *(const uint32_t *)x, q = *(const uint32_t *)y;
-	const int64_t *idle_ms = idle;
-	int by_idle = array_compare(idle_ms[q], idle_ms[p]);
-	return by_idle ? by_idle : array_compare(p, q);
-}
-
-/* Sets the places; hosts that have a card in the report have n_cards set. */
-static void ranks_set(struct ranks *r)
-{
-	const struct audit *a = r->a;
-	size_t n = a->n_hosts, with_cards = 0;
-	uint32_t *order = r->of + n;
-	for (uint32_t i = 0; i < n; i++) {
-		with_cards += a->hosts[i].n_cards > 0;
-		order[i] = i;
-	}
-	if (with_cards > AUDIT_HOSTS_LISTED)
-		qsort_r(order, n, sizeof(*order), compare_hosts, r->idle_ms);
-	for (uint32_t i = 0; i < n; i++)
-		r->of[order[i]] = i;
-}
-
-/* Order: host, index, instance, UUID. */
-static int compare_cards(const void *x, const void *y, void *ranks)
-{
-	const struct ranks *r = ranks;
-	const struct audit_card *p = &r->a->cards[*(const uint32_t *)x];
-	const struct audit_card *q = &r->a->cards[*(const uint32_t *)y];
-	if (p->host != q->host)
-		return array_compare(r->of[p->host], r->of[q->host]);
-	if (p->id.index != q->id.index)
-		return array_compare(p->id.index, q->id.index);
-	if (p->id.mig_index != q->id.mig_index)
-		return array_compare(p->id.mig_index, q->id.mig_index);
-	return strcmp(p->id.uuid, q->id.uuid);
-}
-
-/* Puts the hosts in their places, and removes those without a card. */
-static int settle_hosts(struct gather *g, const struct ranks *r, struct err *e)
-{
-	struct audit *a = g->a;
-	size_t n = a->n_hosts;
-	struct audit_host *hosts = calloc(n + 1, sizeof(*hosts));
-	uint32_t *to = calloc(n + 1, sizeof(*to));
-	if (!to || !hosts) {
-		free(hosts);
-		free(to);
-		return err_memory(e);
-	}
-	a->n_hosts = 0;
-	for (size_t place = 0; place < n; place++) {
-		uint32_t i = r->of[n + place]; /* the order that ranks_set() has left there */
-		to[i] = a->hosts[i].n_cards ? (uint32_t)a->n_hosts : IDMAP_NONE;
-		if (a->hosts[i].n_cards)
-			hosts[a->n_hosts++] = a->hosts[i];
-	}
-	free(a->hosts);
-	a->hosts = hosts;
-	for (size_t i = 0; i < a->n_cards; i++)
-		a->cards[i].host = to[a->cards[i].host];
-	for (size_t i = 0; i < g->n_files; i++)
-		idmap_renumber(&g->files[i].hosts, to);
-	free(to);
-	return 0;
-}
-
 /* Sets what is known of the cards after all files were read. */
-static void settle_cards(struct gather *g, struct ranks *r)
+static void settle_cards(struct gather *g)
 {
 	struct audit *a = g->a;
 	g->has_rows = false;
@@ -630,13 +554,74 @@ static void settle_cards(struct gather *g, struct ranks *r)
 		set_window(g, card);
 		card->left_out = !belongs(g, card);
 		a->hosts[card->host].n_cards += !card->left_out;
-		r->idle_ms[card->host] += card->left_out ? 0 : card->ms[CARD_IDLE_HELD];
+		if (!card->left_out)
+			hours_add_window(&a->days, card->from_ms, card->to_ms);
 	}
-	ranks_set(r);
+	hours_settle(&a->days);
 }
 
-/* Sorts the cards, without those that do not belong in the report. */
-static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
+static int compare_hosts(const void *x, const void *y, void *idle)
+{
+	uint32_t p = *(const uint32_t *)x, q = *(const uint32_t *)y;
+	const int64_t *idle_ms = idle;
+	int by_idle = array_compare(idle_ms[q], idle_ms[p]);
+	return by_idle ? by_idle : array_compare(p, q);
+}
+
+/* Removes hosts without a card, and sorts the others: as in the stores or, if there are many,
+ * by idle-held time, the most first. */
+static int sort_hosts(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	size_t n = a->n_hosts, with_cards = 0, kept = 0;
+	struct audit_host *hosts = calloc(n + 1, sizeof(*hosts));
+	int64_t *idle_ms = calloc(n + 1, sizeof(*idle_ms));
+	uint32_t *order = calloc(2 * n + 1, sizeof(*order)), *to = order ? order + n : NULL;
+	bool good = hosts && idle_ms && order;
+	for (uint32_t i = 0; i < n && good; i++) {
+		with_cards += a->hosts[i].n_cards > 0;
+		order[i] = i;
+	}
+	for (size_t i = 0; i < a->n_cards && good; i++)
+		if (!a->cards[i].left_out)
+			idle_ms[a->cards[i].host] += a->cards[i].ms[CARD_IDLE_HELD];
+	if (with_cards > AUDIT_HOSTS_LISTED)
+		qsort_r(order, n, sizeof(*order), compare_hosts, idle_ms);
+	for (size_t i = 0; i < n && good; i++) {
+		const struct audit_host *host = &a->hosts[order[i]];
+		to[order[i]] = host->n_cards ? (uint32_t)kept : IDMAP_NONE;
+		if (host->n_cards)
+			hosts[kept++] = *host;
+	}
+	for (size_t i = 0; i < a->n_cards && good; i++)
+		a->cards[i].host = to[a->cards[i].host];
+	for (size_t i = 0; i < g->n_files && good; i++)
+		idmap_renumber(&g->files[i].hosts, to);
+	free(order);
+	free(idle_ms);
+	free(good ? a->hosts : hosts);
+	if (!good)
+		return err_memory(e);
+	a->hosts = hosts;
+	a->n_hosts = kept;
+	return 0;
+}
+
+/* Order: host, index, instance, UUID. */
+static int compare_cards(const void *x, const void *y, void *cards)
+{
+	const struct audit_card *p = (struct audit_card *)cards + *(const uint32_t *)x;
+	const struct audit_card *q = (struct audit_card *)cards + *(const uint32_t *)y;
+	int order = array_compare((int64_t)p->host, (int64_t)q->host);
+	if (order == 0)
+		order = array_compare(p->id.index, q->id.index);
+	if (order == 0)
+		order = array_compare(p->id.mig_index, q->id.mig_index);
+	return order ? order : strcmp(p->id.uuid, q->id.uuid);
+}
+
+/* Removes cards that do not belong in the report, and sorts the others. */
+static int sort_cards(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	size_t n = a->n_cards, kept = 0;
@@ -649,14 +634,12 @@ static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	qsort_r(order, n, sizeof(*order), compare_cards, r);
+	qsort_r(order, n, sizeof(*order), compare_cards, a->cards);
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_card *card = &a->cards[order[i]];
 		to[order[i]] = card->left_out ? IDMAP_NONE : (uint32_t)kept;
-		if (card->left_out)
-			continue;
-		hours_add_window(&a->days, card->from_ms, card->to_ms);
-		cards[kept++] = *card;
+		if (!card->left_out)
+			cards[kept++] = *card;
 	}
 	for (size_t i = 0; i < g->n_files; i++)
 		for (size_t k = 0; k < g->files[i].n_cards; k++)
@@ -670,20 +653,7 @@ static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
 
 int hosts_settle(struct gather *g, struct err *e)
 {
-	size_t n = g->a->n_hosts;
-	struct ranks ranks = { .a = g->a,
-		.of = calloc(2 * n + 1, sizeof(*ranks.of)),
-		.idle_ms = calloc(n + 1, sizeof(*ranks.idle_ms)) };
-	int rc = ranks.of && ranks.idle_ms ? 0 : err_memory(e);
-	if (rc == 0) {
-		settle_cards(g, &ranks);
-		rc = sort_cards(g, &ranks, e);
-	}
-	if (rc == 0) {
-		hours_settle(&g->a->days);
-		rc = settle_hosts(g, &ranks, e);
-	}
-	free(ranks.of);
-	free(ranks.idle_ms);
-	return rc;
+	settle_cards(g);
+	int rc = sort_hosts(g, e);
+	return rc ? rc : sort_cards(g, e);
 }
