@@ -138,6 +138,7 @@ struct reading {
 	struct session_member member;
 	char boot_id[64], key[SESSION_KEY_CAP];
 	enum session_kind kind;
+	bool holds;	    /* present only: the processes hold a card now */
 	struct arena texts; /* of this row */
 };
 
@@ -157,7 +158,7 @@ static int read_member(struct reading *r, sqlite3_stmt *row, struct err *e)
 }
 
 static int add_process(
-	struct idle_history *h, uint32_t session, sqlite3_stmt *row, struct err *e)
+	struct idle_history *h, uint32_t session, bool holds, sqlite3_stmt *row, struct err *e)
 {
 	int64_t id = sql_int(row, AT_ID, 0);
 	if (!array_one_more(&h->processes, h->n_processes) ||
@@ -171,7 +172,7 @@ static int add_process(
 		.started_ms = sql_int(row, AT_STARTED, -1),
 		.first_ms = sql_int(row, AT_FIRST, 0),
 		.last_ms = sql_int(row, AT_LAST, INT64_MAX),
-		.holds = h->present };
+		.holds = holds };
 	return 0;
 }
 
@@ -196,8 +197,8 @@ static int take(struct idle_history *h, struct reading *r, sqlite3_stmt *row, st
 		if (!s->texts[i] && m->texts[i] && *m->texts[i])
 			s->texts[i] = arena_text(&h->texts, m->texts[i]);
 	s->use = session_gentler(s->use, session_use(m));
-	s->holds = h->present;
-	return h->texts.failed ? err_memory(e) : add_process(h, session, row, e);
+	s->holds |= r->holds;
+	return h->texts.failed ? err_memory(e) : add_process(h, session, r->holds, row, e);
 }
 
 /* Takes the processes that a prepared statement selects, if `rc` is 0, and finalizes it. With
@@ -205,7 +206,7 @@ static int take(struct idle_history *h, struct reading *r, sqlite3_stmt *row, st
 static int take_rows(
 	struct idle_history *h, sqlite3_stmt *rows, bool known_only, int rc, struct err *e)
 {
-	struct reading r = { 0 };
+	struct reading r = { .holds = h->present && !known_only };
 	while (sql_next(rows, &rc, e)) {
 		if (idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0)) != IDMAP_NONE)
 			continue;
@@ -223,7 +224,6 @@ static int read_unlisted(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
 	struct reading r = { 0 };
-	size_t held = h->n_processes;
 	int rc = sql_prepare(
 		h->db, &rows, e, "SELECT " COLUMNS NO_CROWD UNLISTED, (long long)h->host);
 	while (sql_next(rows, &rc, e)) {
@@ -238,12 +238,6 @@ static int read_unlisted(struct idle_history *h, struct err *e)
 	}
 	sqlite3_finalize(rows);
 	arena_finish(&r.texts);
-	for (size_t i = 0; i < h->n_sessions; i++)
-		h->sessions[i].holds = false;
-	for (size_t i = 0; i < h->n_processes; i++) {
-		h->processes[i].holds = i < held;
-		h->sessions[h->processes[i].session].holds |= i < held;
-	}
 	return rc;
 }
 
@@ -284,14 +278,10 @@ static int read_ended(struct idle_history *h, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	if (!h->present || !h->n_processes)
 		return 0;
-	size_t held = h->n_processes;
 	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD AT_THE_TIME "%s",
 		(long long)h->host, (long long)idle_history_first_ms(h), (long long)h->until_ms,
 		write_lately(lately, h));
-	rc = take_rows(h, rows, true, rc, e);
-	for (size_t i = held; i < h->n_processes; i++)
-		h->processes[i].holds = false;
-	return rc;
+	return take_rows(h, rows, true, rc, e);
 }
 
 /* Takes a row that short processes share: those of one session, or those of a user who has too
