@@ -101,9 +101,8 @@ struct endings {
 	struct end_link *link;
 	int proc;
 	struct live *live; /* NULL: not needed now */
-	bool asked;	   /* a look is under way */
 	bool looked;	   /* there was a look since it was opened */
-	int64_t asked_us, next_look_us;
+	int64_t next_look_us;
 	struct ending items[ENDINGS_MOST];
 	struct ending_held *held;
 	size_t n_held;

@@ -17,7 +17,7 @@
 #include "proc/proc.h"
 
 /* A driver that has not answered for this long counts as silent. */
-#define SILENT_US (10 * INT64_C(1000000))
+enum { SILENT_MS = 10000 };
 #define VERIFY_EVERY_US (1 * INT64_C(1000000))
 /* How often to look for processes that no pidfd reports when they end. */
 #define ATTEND_MS 100
@@ -66,7 +66,7 @@ static void close_live(struct endings *es)
 {
 	live_close(es->live);
 	es->live = NULL;
-	es->asked = es->looked = false;
+	es->looked = false;
 	es->next_look_us = 0;
 }
 
@@ -285,6 +285,12 @@ static bool needs_looks(const struct ending *a)
 	return a->stage == ENDING_CONFIRM || a->stage == ENDING_VERIFY;
 }
 
+/* Whether the answer of the driver to a look is outstanding. */
+static bool is_looking(const struct endings *es)
+{
+	return es->live && live_silent_ms(es->live) >= 0;
+}
+
 static void use_look(struct endings *es)
 {
 	struct signs_look look = { .now = live_present(es->live), .first = !es->looked };
@@ -316,17 +322,12 @@ static void look(struct endings *es)
 		no_look(es, e.text);
 		return;
 	}
-	if (!es->asked && now_us >= es->next_look_us) {
-		live_ask(es->live);
-		es->asked = true;
-		es->asked_us = now_us;
-	}
-	if (!es->asked)
+	if (!is_looking(es) && now_us < es->next_look_us)
 		return;
+	live_ask(es->live);
 	int rc = live_take(es->live, 0, &e);
-	if (rc == ERR_BUSY && now_us - es->asked_us < SILENT_US)
+	if (rc == ERR_BUSY && live_silent_ms(es->live) < SILENT_MS)
 		return;
-	es->asked = false;
 	int64_t every_us = es->enforcer->policy.config->end.sample_ms * 1000;
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
 		if (es->items[i].stage == ENDING_VERIFY && every_us > VERIFY_EVERY_US)
@@ -364,7 +365,7 @@ size_t endings_fds(const struct endings *es, struct pollfd *fds)
 	size_t n = 0;
 	if (end_link_fd(es->link) >= 0)
 		fds[n++] = (struct pollfd){ .fd = end_link_fd(es->link), .events = POLLIN };
-	if (es->live && es->asked && live_fd(es->live) >= 0)
+	if (is_looking(es) && live_fd(es->live) >= 0)
 		fds[n++] = (struct pollfd){ .fd = live_fd(es->live), .events = POLLIN };
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
 		if (es->items[i].stage == ENDING_MANAGER)
@@ -378,7 +379,7 @@ bool endings_is_asking(const struct endings *es)
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
 		if (es->items[i].stage == ENDING_MANAGER)
 			return true;
-	return es->live && es->asked;
+	return is_looking(es);
 }
 
 int64_t endings_wait_ms(const struct endings *es)
@@ -393,7 +394,7 @@ int64_t endings_wait_ms(const struct endings *es)
 			ms = a->retry_us > now_us ? (a->retry_us - now_us) / 1000 + 1 : 0;
 		else if (needs_looks(a) && !es->live)
 			ms = 0;
-		else if (needs_looks(a) && !es->asked && es->next_look_us > now_us)
+		else if (needs_looks(a) && !is_looking(es) && es->next_look_us > now_us)
 			ms = (es->next_look_us - now_us) / 1000 + 1;
 		least_ms = least_ms < 0 || ms < least_ms ? ms : least_ms;
 	}

@@ -292,13 +292,12 @@ void live_move(int64_t *at_ms, int64_t step_ms)
 }
 
 /* Moves the remembered times when the wall clock was set, so that their age stays the same. */
-static void follow_clock(struct live *l)
+static void follow_clock(struct live *l, const struct moment *now)
 {
-	struct moment m = clock_now(l->clock);
-	l->now_ms = m.wall_us / 1000;
+	l->now_ms = now->wall_us / 1000;
 	if (!l->refreshed)
-		clock_watch_start(&l->clock_watch, &m);
-	int64_t step_ms = clock_watch_step_us(&l->clock_watch, &m) / 1000;
+		clock_watch_start(&l->clock_watch, now);
+	int64_t step_ms = clock_watch_step_us(&l->clock_watch, now) / 1000;
 	if (!step_ms)
 		return;
 	for (size_t i = 0; i < l->n_memory; i++) {
@@ -469,7 +468,8 @@ static void publish(struct live *l)
 	l->present.n_accounts = l->asking->asked ? 0 : l->asking->question->n_accounts;
 }
 
-/* Turns the driver's answer into what the view shows. */
+/* Turns the driver's answer into what the view shows: asks for all that belongs to it, then
+ * judges. */
 static int digest(struct live *l, struct err *e)
 {
 	/* Remember cards that are new; none is ever removed. */
@@ -477,12 +477,16 @@ static int digest(struct live *l, struct err *e)
 		return err_memory(e);
 	while (l->n_memory < l->n_cards)
 		l->memory[l->n_memory++] = live_nothing_seen;
-	int rc = live_process_make_room(l, e);
+	const struct moment now = clock_now(l->clock);
+	follow_clock(l, &now);
+	int rc = live_process_list(l, e);
 	/* Nothing fails after this point: the view shows either all of the old or all of the
 	 * new answer. */
 	if (rc)
 		return rc;
-	follow_clock(l);
+	const struct leases *leases = l->leases ? lease_dir_read(l->leases, l->now_ms) : NULL;
+	if (l->past.db)
+		past_read(&l->past, &now);
 	str_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
 	keep_all_resting(l);
@@ -490,8 +494,8 @@ static int digest(struct live *l, struct err *e)
 		finish_board(l, &l->boards[i]);
 	for (size_t i = 0; i < l->n_cards; i++)
 		finish_card(l, i);
-	live_process_list(l);
-	live_judge(l);
+	live_process_use(l);
+	live_judge(l, leases);
 	publish(l);
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "present/live_private.h"
-#include "lease/lease_dir.h"
 
 /* Without utilisation the processes decide the state, if they are known. */
 static enum card_state state_of(
@@ -273,8 +272,6 @@ static void join_process(struct live *l, struct present_process *p, struct live_
 /* Takes over what the store says about the rules and the processes. */
 static void join_processes(struct live *l)
 {
-	struct moment now = clock_now(l->clock);
-	past_read(&l->past, &now);
 	join_rules(l);
 	for (size_t i = 0; i < l->now.n; i++)
 		join_process(l, &l->now.items[i], &l->now.marks[i]);
@@ -368,9 +365,8 @@ static void finish_card(struct live *l, size_t card, const struct leases *leases
 	compute_own(l, c, m->held);
 }
 
-void live_judge(struct live *l)
+void live_judge(struct live *l, const struct leases *leases)
 {
-	const struct leases *leases = l->leases ? lease_dir_read(l->leases, l->now_ms) : NULL;
 	if (l->past.db)
 		join_processes(l);
 	judge_states(l);

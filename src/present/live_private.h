@@ -95,12 +95,15 @@ extern const struct live_memory live_nothing_seen;
 /* Moves a moment by `step_ms`, by which the wall clock was set; -1 stays. */
 void live_move(int64_t *at_ms, int64_t step_ms);
 
-/* live_process.c: the processes of all cards. */
-int live_process_make_room(struct live *l, struct err *e); /* for all that the driver lists */
-void live_process_list(struct live *l);
+/* live_process.c: the processes of all cards, as the driver lists them, and who they are.
+ * Fails only if memory is short, and then changes nothing. */
+int live_process_list(struct live *l, struct err *e);
+/* Their use of the cards, and what was known of them before. */
+void live_process_use(struct live *l);
 void live_process_move(struct live *l, int64_t step_ms); /* see live_move() */
 void live_process_finish_list(struct live_list *list);
 
 /* live_judge.c: the states of cards and of their holders, and since when they are in them: by
- * the driver's answer and the past. */
-void live_judge(struct live *l);
+ * the driver's answer, the past and the leases (NULL: they are not needed). */
+struct leases;
+void live_judge(struct live *l, const struct leases *leases);

@@ -57,7 +57,8 @@ static bool reserve(struct live_list *list, size_t n)
 	return true;
 }
 
-int live_process_make_room(struct live *l, struct err *e)
+/* Makes room for all that the driver lists. */
+static int make_room(struct live *l, struct err *e)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < l->n_cards; i++)
@@ -179,14 +180,12 @@ static void remember(struct live *l, struct present_process *p)
 	const struct present_process *b = before(l, p);
 	const struct card_reading *r = &l->source->cards[p->card];
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
-	int64_t described_ms = mark->described_ms;
-	*mark = (struct live_mark){
-		.watched_ms = l->now_ms,
+	const struct live_mark listed = *mark;
+	*mark = (struct live_mark){ .watched_ms = l->now_ms,
 		.active_ms = -1,
 		.stat_fd = -1,
 		.statm_fd = -1,
-		.ticks = -1,
-	};
+		.ticks = -1 };
 	if (b) {
 		struct live_mark *old = &l->before.marks[b - l->before.items];
 		p->held_since_ms = b->held_since_ms;
@@ -206,7 +205,8 @@ static void remember(struct live *l, struct present_process *p)
 	} else if (r->n_samples) {
 		mark->watched_ms = live_sample_ms(l, p->card, 0);
 	}
-	mark->described_ms = described_ms;
+	mark->described_ms = listed.described_ms;
+	mark->user = listed.user;
 }
 
 /* Sets the identity, which is the largest part of an entry. Lists seldom change: usually the
@@ -231,24 +231,30 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	if (life == LIFE_NONE)
 		return;
 	struct present_process *p = &l->now.items[l->now.n];
-	identify(p, &l->now.marks[l->now.n++], &l->lives.entries[life]);
+	struct live_mark *mark = &l->now.marks[l->now.n++];
+	identify(p, mark, &l->lives.entries[life]);
+	mark->user = l->lives.lives[life].user;
 	p->card = card;
 	p->kind = listed->kind;
 	p->mem_bytes = listed->mem_bytes;
+}
+
+/* How much a process used its card since the previous drain. A process without a record had no
+ * use, of the kinds that this driver reports. */
+static void find_use(struct live *l, struct present_process *p)
+{
+	const struct card_reading *r = &l->source->cards[p->card];
+	const struct process_util *record = reading_process_util(r, p->id.pid);
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
 	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
 	p->active = p->idle_longer = p->was_idle_longer = false;
-	/* How much it used the card since the previous drain. A process without a record had
-	 * no use, of the kinds that this driver reports. */
-	const struct process_util *record = reading_process_util(r, p->id.pid);
 	p->sm_pct = reading_process_pct(r, p->id.pid);
 	for (unsigned i = 0; i < ENGINE_COUNT; i++)
 		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
 	if (record)
 		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 	remember(l, p);
-	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -277,8 +283,11 @@ static void recall(void *context, const struct process_id *id)
 	lives_recall(&l->lives, id, l->now_ms);
 }
 
-void live_process_list(struct live *l)
+int live_process_list(struct live *l, struct err *e)
 {
+	int rc = make_room(l, e);
+	if (rc)
+		return rc;
 	struct live_list list = l->before;
 	l->before = l->now;
 	l->now = list;
@@ -304,9 +313,16 @@ void live_process_list(struct live *l)
 			add_processes(l, i);
 		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
 	}
-	close_marks(&l->before);
 	lives_sweep(&l->lives, l->now_ms);
 	lives_forget_ended(&l->lives);
+	return 0;
+}
+
+void live_process_use(struct live *l)
+{
+	for (size_t i = 0; i < l->now.n; i++)
+		find_use(l, &l->now.items[i]);
+	close_marks(&l->before);
 }
 
 void live_process_arguments(struct live *l, const struct present_process *p, struct str *out)
