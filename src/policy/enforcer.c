@@ -186,12 +186,13 @@ static int read_present(struct work *w, bool brief)
 	return rc;
 }
 
-static bool is_present(const struct idle_history *h, const char *key)
+/* The facts about a session that holds a card; NULL: it does not hold one. */
+static struct session_facts *find_present(struct work *w, const char *key)
 {
-	for (size_t i = 0; i < h->n_sessions; i++)
-		if (strcmp(h->sessions[i].key, key) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < w->n_present; i++)
+		if (strcmp(w->facts[i].session->key, key) == 0)
+			return &w->facts[i];
+	return NULL;
 }
 
 /* A session gets another name when the name of its user or notebook becomes known later. A keep
@@ -217,13 +218,12 @@ static int apply_keeps(struct work *w)
 	for (struct policy_keep *k = w->keeps; k; k = k->next) {
 		if (k->until_ms <= w->now_ms)
 			continue;
-		int rc = is_present(&w->now.history, k->session) ? 0 : follow_keep(w, k);
+		int rc = find_present(w, k->session) ? 0 : follow_keep(w, k);
 		if (rc)
 			return rc;
-		for (size_t s = 0; s < w->n_present; s++)
-			if (strcmp(w->facts[s].session->key, k->session) == 0 &&
-				k->until_ms > w->facts[s].kept_until_ms)
-				w->facts[s].kept_until_ms = k->until_ms;
+		struct session_facts *f = find_present(w, k->session);
+		if (f)
+			f->kept_until_ms = clock_later(f->kept_until_ms, k->until_ms);
 	}
 	return 0;
 }
@@ -322,11 +322,8 @@ static int join(struct work *w)
 	/* Forgets the CPU time of sessions that are no longer spared because of it. */
 	struct enforcer *x = w->x;
 	for (size_t k = x->n_cpu; k-- > 0;) {
-		bool needed = false;
-		for (size_t i = 0; i < w->n_present && !needed; i++)
-			needed = w->states[i].stage == STAGE_COMPUTING &&
-				 strcmp(w->facts[i].session->key, x->cpu[k].key) == 0;
-		if (!needed)
+		const struct session_facts *f = find_present(w, x->cpu[k].key);
+		if (!f || w->states[f - w->facts].stage != STAGE_COMPUTING)
 			x->cpu[k] = x->cpu[--x->n_cpu];
 	}
 	return apply_keeps(w);
