@@ -345,13 +345,24 @@ static const struct holder_column all[] = {
 enum { ALL = sizeof(all) / sizeof(all[0]) };
 _Static_assert((int)ALL <= (int)HOLDER_COLUMNS_MAX, "HOLDER_COLUMNS_MAX is too small");
 
-size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX])
+/* The columns that have a place there, in its order; `place_of` is the offset of that member.
+ */
+static size_t by_place(const struct holder_column *columns[HOLDER_COLUMNS_MAX], size_t place_of)
 {
 	size_t n = 0;
 	for (int place = 1; place <= ALL; place++)
-		for (size_t i = 0; i < ALL; i++)
-			if (all[i].text == place)
-				columns[n++] = all[i].column;
+		for (const struct holder_column *c = all; c < all + ALL; c++)
+			if (*(const int *)(const void *)((const char *)c + place_of) == place)
+				columns[n++] = c;
+	return n;
+}
+
+size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX])
+{
+	const struct holder_column *found[HOLDER_COLUMNS_MAX];
+	size_t n = by_place(found, offsetof(struct holder_column, text));
+	for (size_t i = 0; i < n; i++)
+		columns[i] = found[i]->column;
 	return n;
 }
 
@@ -366,22 +377,12 @@ size_t holders_data_columns(struct column columns[HOLDER_COLUMNS_MAX], bool host
 
 size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX])
 {
-	size_t n = 0;
-	for (int place = 1; place <= ALL; place++)
-		for (size_t i = 0; i < ALL; i++)
-			if (all[i].page == place)
-				columns[n++] = &all[i];
-	return n;
+	return by_place(columns, offsetof(struct holder_column, page));
 }
 
 size_t holders_top_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX])
 {
-	size_t n = 0;
-	for (int place = 1; place <= ALL; place++)
-		for (size_t i = 0; i < ALL; i++)
-			if (all[i].top == place)
-				columns[n++] = &all[i];
-	return n;
+	return by_place(columns, offsetof(struct holder_column, top));
 }
 
 const struct holder_column *holders_sort(const char *word)

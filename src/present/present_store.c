@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "audit/audit.h"
 #include "classify/classify.h"
+#include "present/holders.h"
 #include "present/last_run.h"
 #include "store/sql.h"
 #include "driver/source.h"
@@ -146,10 +147,7 @@ struct adding {
 	struct last_run now;
 	struct context_floors floors;
 	size_t host, first_card;
-	struct card_row {
-		int64_t gpu;  /* its id in the store */
-		bool current; /* read at the last tick */
-	} * rows;	      /* of the cards from first_card on */
+	struct store_cards stored; /* the cards from first_card on */
 };
 
 static int add_host(struct adding *a, int64_t now_ms, struct err *e)
@@ -186,10 +184,8 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 static int add_card(struct adding *a, const struct store_card *from, struct err *e)
 {
 	struct present *p = a->p;
-	size_t nth = p->n_cards - a->first_card;
-	if (!array_one_more(&p->cards, p->n_cards) || !array_one_more(&a->rows, nth))
+	if (!array_one_more(&p->cards, p->n_cards))
 		return err_memory(e);
-	a->rows[nth] = (struct card_row){ from->gpu, from->current };
 	struct present_card *c = &p->cards[p->n_cards++];
 	*c = (struct present_card){ .host = a->host,
 		.id = from->id,
@@ -218,12 +214,15 @@ static int add_card(struct adding *a, const struct store_card *from, struct err 
 
 static int add_cards(struct adding *a, struct err *e)
 {
-	struct store_cards all;
-	int rc = present_store_cards(&all, a->now.db, e);
-	for (size_t i = 0; i < all.n && rc == 0; i++)
-		if (all.cards[i].last_seen_ms >= a->now.last_tick_ms - CARD_GONE_MS)
-			rc = add_card(a, &all.cards[i], e);
-	present_store_cards_free(&all);
+	struct store_cards *stored = &a->stored;
+	int rc = present_store_cards(stored, a->now.db, e);
+	size_t n = 0;
+	for (size_t i = 0; i < stored->n; i++)
+		if (stored->cards[i].last_seen_ms >= a->now.last_tick_ms - CARD_GONE_MS)
+			stored->cards[n++] = stored->cards[i];
+	stored->n = n;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = add_card(a, &stored->cards[i], e);
 	return rc;
 }
 
@@ -231,7 +230,7 @@ static int add_cards(struct adding *a, struct err *e)
 static struct present_card *find_card(struct adding *a, int64_t row)
 {
 	for (size_t i = a->first_card; i < a->p->n_cards; i++)
-		if (a->rows[i - a->first_card].gpu == row)
+		if (a->stored.cards[i - a->first_card].gpu == row)
 			return &a->p->cards[i];
 	return NULL;
 }
@@ -362,18 +361,12 @@ static int add_holder(
 	return 0;
 }
 
-/* Longest idle first; those whose use is not known, then those that are active. */
-static int64_t idle_order(const struct present_process *h)
-{
-	return h->active ? INT64_MAX : h->idle_since_ms < 0 ? INT64_MAX - 1 : h->idle_since_ms;
-}
-
 static int compare(const void *left, const void *right)
 {
 	const struct present_process *a = left, *b = right;
 	if (a->card != b->card)
 		return a->card < b->card ? -1 : 1;
-	int64_t since_a = idle_order(a), since_b = idle_order(b);
+	int64_t since_a = holders_idle_order(a), since_b = holders_idle_order(b);
 	if (since_a != since_b)
 		return since_a < since_b ? -1 : 1;
 	return a->id.pid < b->id.pid ? -1 : a->id.pid > b->id.pid;
@@ -415,7 +408,7 @@ static void judge_card(struct adding *a, struct present_card *c)
 	}
 	if (!isnan(use_pct))
 		c->state = classify_card(active ? 100 : use_pct, held, &a->now.rules);
-	else if (a->rows[(size_t)(c - a->p->cards) - a->first_card].current &&
+	else if (a->stored.cards[(size_t)(c - a->p->cards) - a->first_card].current &&
 		 c->state != CARD_USE_UNKNOWN)
 		c->state = CARD_UNOBSERVED;
 	bool known = c->state != CARD_UNOBSERVED && c->state != CARD_USE_UNKNOWN;
@@ -446,7 +439,7 @@ int present_store_add(
 	if (rc == 0)
 		rc = read_since(&a, e);
 done:
-	free(a.rows);
+	present_store_cards_free(&a.stored);
 	context_finish(&a.floors);
 	last_run_close(&a.now);
 	return rc;
