@@ -2,12 +2,14 @@
 #include "policy/builtin.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/pattern.h"
 #include "model/session.h"
+#include "proc/piece.h"
 #include "proc/proc.h"
 
 enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };
@@ -109,20 +111,16 @@ int builtin_read(struct builtin_facts *f, int proc, uint32_t pid)
 int64_t builtin_parse_uid_min(const char *bytes, size_t len)
 {
 	static const char key[] = "UID_MIN";
-	const char *end = bytes + len;
-	for (const char *line = bytes; line && line < end;) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-		size_t left = (size_t)((next ? next : end) - line);
-		char number[24] = "";
-		if (left > sizeof(key) && memcmp(line, key, sizeof(key) - 1) == 0 &&
-			strchr(" \t", line[sizeof(key) - 1])) {
-			size_t n = left - sizeof(key);
-			n = n < sizeof(number) - 1 ? n : sizeof(number) - 1;
-			memcpy(number, line + sizeof(key), n);
-			long long value = strtoll(number, NULL, 0);
-			return value > 0 ? value : DEFAULT_UID_MIN;
-		}
-		line = next ? next + 1 : NULL;
+	for (struct piece rest = { bytes, len }; rest.at;) {
+		struct piece line = piece_cut(&rest, '\n');
+		char number[24];
+		if (!piece_is_like(line, "UID_MIN*") || line.len <= sizeof(key) ||
+			!piece_is_blank(line.at[sizeof(key) - 1]))
+			continue;
+		line = piece_skip(line, sizeof(key));
+		snprintf(number, sizeof(number), "%.*s", (int)line.len, line.at);
+		long long value = strtoll(number, NULL, 0);
+		return value > 0 ? value : DEFAULT_UID_MIN;
 	}
 	return DEFAULT_UID_MIN;
 }
@@ -137,28 +135,24 @@ int64_t builtin_uid_min(void)
 /* Whether a cgroup path begins with /system.slice/NAME.service. The service of cron does not
  * count, because the jobs of users run in it; cron itself and the jobs of root are protected
  * by their uid. */
-static bool is_service_path(const char *path, size_t len)
+static bool is_service_path(struct piece path)
 {
-	static const char slice[] = "/system.slice/", end[] = ".service";
-	size_t skip = sizeof(slice) - 1, tail = sizeof(end) - 1;
-	if (len <= skip || memcmp(path, slice, skip) != 0)
+	static const char slice[] = "/system.slice/*";
+	if (!piece_is_like(path, slice))
 		return false;
-	const char *name = path + skip, *slash = memchr(name, '/', len - skip);
-	size_t n = slash ? (size_t)(slash - name) : len - skip;
-	return n > tail && memcmp(name + n - tail, end, tail) == 0 &&
-	       !session_is_job_unit(name, n);
+	path = piece_skip(path, sizeof(slice) - 2);
+	struct piece name = piece_cut(&path, '/');
+	return piece_is_like(name, "*.service") && name.len > strlen(".service") &&
+	       !session_is_job_unit(name.at, name.len);
 }
 
 bool builtin_is_service(const char *bytes, size_t len)
 {
-	const char *end = bytes + len;
-	for (const char *line = bytes; line && line < end;) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = next ? next : end;
-		const char *path = memchr(line, '/', (size_t)(stop - line));
-		if (path && is_service_path(path, (size_t)(stop - path)))
+	for (struct piece rest = { bytes, len }; rest.at;) {
+		struct piece line = piece_cut(&rest, '\n');
+		const char *path = line.len ? memchr(line.at, '/', line.len) : NULL;
+		if (path && is_service_path(piece_skip(line, (size_t)(path - line.at))))
 			return true;
-		line = next ? next + 1 : NULL;
 	}
 	return false;
 }

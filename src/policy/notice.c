@@ -349,13 +349,9 @@ static bool next_line(struct piece *rest, struct piece *line)
 {
 	if (!rest->len)
 		return false;
-	const char *end = memchr(rest->at, '\n', rest->len);
-	size_t len = end ? (size_t)(end - rest->at) : rest->len;
-	*line = (struct piece){ rest->at, len };
+	*line = piece_cut(rest, '\n');
 	while (line->len && strchr(" \t\r", line->at[line->len - 1]))
 		line->len--;
-	rest->at += len + (end ? 1 : 0);
-	rest->len -= len + (end ? 1 : 0);
 	return true;
 }
 
@@ -364,22 +360,16 @@ static int expand_subject(
 	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
 {
 	static const char key[] = "Subject:";
-	if (line.len < sizeof(key) || memcmp(line.at, key, sizeof(key) - 1) != 0)
+	if (!piece_is_like(line, "Subject:*") || line.len < sizeof(key))
 		return err_set(e, ERR_USAGE, "the first line must be 'Subject: ...'");
-	line.at += sizeof(key) - 1;
-	line.len -= sizeof(key) - 1;
-	while (line.len && *line.at == ' ') {
-		line.at++;
-		line.len--;
-	}
-	int rc = expand_line(&t->subject, n, line, e);
+	line = piece_skip(line, sizeof(key) - 1);
+	int rc = expand_line(&t->subject, n, piece_skip(line, piece_span(line, " ")), e);
 	return rc < 0 ? rc : 0;
 }
 
 static bool is_list(struct piece line)
 {
-	static const char list[] = "{list}";
-	return line.len == sizeof(list) - 1 && memcmp(line.at, list, line.len) == 0;
+	return piece_is_like(line, "{list}");
 }
 
 static int expand_body(

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "proc/piece.h"
 #include "proc/proc.h"
 
 /* An upper limit of times: longer than any keep, and short enough to be added to a moment. */
@@ -169,17 +170,15 @@ void user_talk_path(char *dst, size_t cap, const char *configured, const char *d
 
 uint32_t user_talk_owner(const char *bytes, size_t len, uint32_t uid)
 {
-	const char *end = bytes + len;
-	for (const char *line = bytes; line && line < end;) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
+	for (struct piece rest = { bytes, len }; rest.at;) {
+		struct piece line = piece_cut(&rest, '\n');
 		char text[128];
 		unsigned long long first, n;
-		snprintf(text, sizeof(text), "%.*s", (int)((next ? next : end) - line), line);
+		snprintf(text, sizeof(text), "%.*s", (int)line.len, line.at);
 		const char *colon = strchr(text, ':');
 		if (colon && sscanf(colon, ":%llu:%llu", &first, &n) == 2 && uid >= first &&
 			uid - first < n && first > 0)
 			return (uint32_t)first;
-		line = next ? next + 1 : NULL;
 	}
 	return uid;
 }
