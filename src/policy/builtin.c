@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/pattern.h"
+#include "base/piece.h"
 #include "model/session.h"
-#include "proc/piece.h"
 #include "proc/proc.h"
 
 enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/piece.h"
 #include "base/str.h"
+#include "model/process.h"
 #include "model/release.h"
-#include "proc/piece.h"
 
 enum notice_kind {
 	NOTICE_WARNING,

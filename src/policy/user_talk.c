@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "proc/piece.h"
+#include "base/piece.h"
 #include "proc/proc.h"
 
 /* An upper limit of times: longer than any keep, and short enough to be added to a moment. */

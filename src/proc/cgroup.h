@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/piece.h"
+#include "base/piece.h"
+#include "model/process.h"
 
 /* Each text is escaped, and "" when the path has none. */
 struct cgroup_labels {

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "base/piece.h"
 #include "base/str.h"
 #include "proc/secret.h"
-#include "proc/piece.h"
 
 enum {
 	COMM_MAX = 15,	    /* the kernel cuts longer names */

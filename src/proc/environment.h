@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "proc/piece.h"
+#include "base/piece.h"
 
 enum variable {
 	VARIABLE_TAG,		  /* GUA_TAG: what the time is for, in its user's words */

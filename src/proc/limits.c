@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "proc/piece.h"
+#include "base/piece.h"
 #include "proc/proc.h"
 
 enum { CGROUP_CAP = 8192, VALUE_CAP = 64 };

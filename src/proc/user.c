@@ -11,8 +11,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/piece.h"
 #include "base/str.h"
-#include "proc/piece.h"
+#include "model/process.h"
 
 enum {
 	MAX_USERS = 256, /* cached; a new one replaces the one that expires first */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/piece.h"
 #include "proc/cgroup.h"
 #include "proc/command.h"
-#include "proc/piece.h"
 #include "proc/proc.h"
 #include "track/tracker.h"
 

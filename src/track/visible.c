@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proc/piece.h"
+#include "base/piece.h"
 
 /* The UUID of the card itself, also for an instance on it. */
 static const char *physical_uuid(const struct visible *v, size_t i)

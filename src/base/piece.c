@@ -1,5 +1,5 @@
 /* Compares and splits parts of texts. */
-#include "proc/piece.h"
+#include "base/piece.h"
 
 #include <string.h>
 

@@ -1,10 +1,8 @@
-/* Parts of texts that describe a process. */
+/* Parts of texts: a pointer and a length, cut at separators and compared with patterns. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "model/process.h"
 
 /* A part of the bytes of a file; it is not terminated. */
 struct piece {
