@@ -1,4 +1,5 @@
-/* gua's configuration as values: what gua.conf(5) describes. */
+/* gua's configuration as values: what gua.conf(5) describes. The table `config_schema` has one
+ * row for each key; settings.h fills a struct config from files with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -134,18 +135,13 @@ struct config_leases {
 	const char *kubelet; /* path of a socket */
 };
 
-/* What gua.conf(5) says about the web server: section [serve]. */
-
-/* NULL: not given. */
+/* The web server: section [serve]; NULL: not given. */
 struct config_serve {
 	const char *listen, *host_names, *auth_file, *tls_cert, *tls_key;
 	const char *trust_proxy, *proxy_user, *user_header;
 	int64_t max_connections, max_per_address, request_timeout_ms, response_timeout_ms;
 	bool insecure, access_log;
 };
-
-/* gua's configuration as values: what gua.conf(5) describes. The table `config_schema` has one
- * row for each key; settings.h fills a struct config from files with it. */
 
 /* What one GPU-hour of a card costs, by the pattern of its name (base/pattern.h). */
 struct config_price {

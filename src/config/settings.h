@@ -61,9 +61,8 @@ struct config_schema {
 void *settings_append(
 	struct arena *arena, void *items, size_t *n, const void *item, size_t size);
 
-/* The settings in force: what files and options say, each with the place that it came from, and
- * what is wrong with them. Files are added in the order in which they count; a later one
- * overrides an earlier one key by key. */
+/* Files are added in the order in which they count; a later one overrides an earlier one key by
+ * key. */
 
 /* One line of a file. */
 struct setting {
