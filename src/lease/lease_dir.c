@@ -87,7 +87,6 @@ struct lease_dir {
 	char boot_id[BOOT_ID_CAP];
 	struct user_names *names; /* NULL: not needed yet */
 	struct seen seen[PLACES];
-	struct str files[PLACES]; /* of directories of others: names, each with a slash */
 	struct entry *entries;
 	size_t n_entries;
 	struct proc_card cards[PROC_CARDS_MAX];
@@ -146,8 +145,6 @@ void lease_dir_close(struct lease_dir *d)
 		close(d->proc);
 	drop_entries(d->entries, d->n_entries);
 	user_names_free(d->names);
-	for (size_t i = 0; i < PLACES; i++)
-		str_finish(&d->files[i]);
 	str_finish(&d->problems);
 	free(d->out.v);
 	free(d->out.cards);
@@ -206,15 +203,13 @@ static struct seen look(struct lease_dir *d, size_t place, const struct seen *be
 	if (places[place].form != FORM_LEASE) {
 		/* Others rewrite their files in place, which does not change the directory:
 		 * each file counts, also one that names no job now. */
-		char file[PATH_MAX + NAME_MAX + 2];
-		for (const char *at = str_text(&d->files[place]); *at;
-			at += strcspn(at, "/") + 1) {
-			struct stat written;
-			snprintf(
-				file, sizeof(file), "%s/%.*s", path, (int)strcspn(at, "/"), at);
-			if (lstat(file, &written) == 0)
-				count_change(&s, &written);
-		}
+		DIR *dir = opendir(path);
+		for (struct dirent *file; dir && (file = readdir(dir)) != NULL;)
+			if (file->d_name[0] != '.' && fstatat(dirfd(dir), file->d_name, &st,
+							      AT_SYMLINK_NOFOLLOW) == 0)
+				count_change(&s, &st);
+		if (dir)
+			closedir(dir);
 		return s;
 	}
 	snprintf(beat, sizeof(beat), "%s/" LEASE_DIR_HEARTBEAT, path);
@@ -374,8 +369,6 @@ static void take_file(
 	if ((*name == '.' && !beats) ||
 		(places[place].form == FORM_MAPPING && name[strspn(name, mapped)]))
 		return;
-	if (!own)
-		str_addf(&d->files[place], "%s/", name);
 	const char *why = read_file(d, fd, name, dir->st_uid, &c);
 	if (why)
 		complain(d, places[place].name, name, why);
@@ -455,11 +448,9 @@ static void read_all(struct lease_dir *d)
 	d->entries = NULL;
 	d->n_entries = d->n_hidden = 0;
 	str_clear(&d->problems);
-	for (size_t i = 0; i < PLACES; i++) {
-		str_clear(&d->files[i]);
+	for (size_t i = 0; i < PLACES; i++)
 		if (d->seen[i].there)
 			read_place(d, i);
-	}
 	for (size_t i = 0; i < d->n_entries; i++)
 		for (size_t b = 0; b < n_before; b++)
 			if (before[b].place == d->entries[i].place &&
