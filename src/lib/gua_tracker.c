@@ -34,11 +34,12 @@ enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
 /* The numbers of a tracker, passed from the sampler (a thread or a child process) to the
  * caller through a shared mapping, with a lock that stays usable if either of them dies. */
 struct image {
-	pthread_mutex_t lock; /* shared between processes, robust */
-	struct err err;	      /* why there are no numbers */
-	int64_t number;	      /* of the sample */
-	struct track_sample sample;
+	pthread_mutex_t lock;			    /* shared between processes, robust */
 	struct track_sample samples[IMAGE_SAMPLES]; /* the last ones: number N is at N % size */
+	/* From here on, what image_copy() copies. */
+	struct err err; /* why there are no numbers */
+	int64_t number; /* of the sample */
+	struct track_sample sample;
 	struct track_result result; /* its pointers are not valid: the rows are below */
 	size_t n_cards, n_processes;
 	struct track_card cards[IMAGE_CARDS];
@@ -159,18 +160,13 @@ static void image_lock(struct image *im)
 		pthread_mutex_consistent(&im->lock);
 }
 
-/* Copies the used part of an image; both must be whole images. */
+/* Copies an image without the samples before the last one, and without unused rows. */
 static void image_copy(struct image *to, struct image *from)
 {
+	size_t start = offsetof(struct image, err), rows = offsetof(struct image, processes);
 	image_lock(from);
-	to->err = from->err;
-	to->number = from->number;
-	to->sample = from->sample;
-	to->result = from->result;
-	to->n_cards = from->n_cards;
-	to->n_processes = from->n_processes;
-	memcpy(to->cards, from->cards, from->n_cards * sizeof(to->cards[0]));
-	memcpy(to->processes, from->processes, from->n_processes * sizeof(to->processes[0]));
+	memcpy((char *)to + start, (const char *)from + start,
+		rows - start + from->n_processes * sizeof(from->processes[0]));
 	pthread_mutex_unlock(&from->lock);
 }
 
