@@ -21,7 +21,12 @@
 #include "store/extract.h"
 #include "store/store_list.h"
 
-struct openmetrics_options {
+struct export_options {
+	struct configure_options conf;
+	struct texts db;
+	struct window_words window;
+	const char *format, *what, *now;
+	bool json, utc, openmetrics, store;
 	int64_t step_ms;	 /* 0: a minute */
 	struct text_list labels; /* NAME=VALUE */
 };
@@ -62,7 +67,7 @@ static int print_lines(struct str *out, void *context, struct err *e)
 
 /* Prints to stdout. */
 static int export_openmetrics(const struct store_list *stores, struct export_window window,
-	const struct openmetrics_options *o, const struct config *config, struct err *e)
+	const struct export_options *o, const struct config *config, struct err *e)
 {
 	struct str labels = { 0 }, out = { 0 };
 	struct identity_names names;
@@ -128,15 +133,6 @@ static int export_store(
 	return rc;
 }
 
-struct export_options {
-	struct configure_options conf;
-	struct texts db;
-	struct window_words window;
-	const char *format, *what, *now;
-	bool json, utc, openmetrics, store;
-	struct openmetrics_options past;
-};
-
 #define ROW(member) .offset = offsetof(struct export_options, member)
 static const struct option_row rows[] = {
 	{ OPTION_TEXTS, 0, "db", "PATH",
@@ -158,11 +154,11 @@ static const struct option_row rows[] = {
 	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
 	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
 	{ OPTION_DURATION, 0, "step", "D", "openmetrics: time between two samples (default 1m)",
-		ROW(past.step_ms), .min = 1000, .max = 86400e3 },
+		ROW(step_ms), .min = 1000, .max = 86400e3 },
 	{ OPTION_LIST, 0, "label", "NAME=VALUE",
 		"openmetrics: a label of all series, such as instance=gpu01:9848; may be given "
 		"several times",
-		ROW(past.labels) },
+		ROW(labels) },
 	{ .name = "identities",
 		.key = "metrics.identities",
 		.help = "openmetrics: whose time it is: user, group, namespace, hashed or "
@@ -252,7 +248,7 @@ static int read_format(struct export_options *o, bool identities, struct err *e)
 	o->openmetrics = strcmp(o->format, "openmetrics") == 0;
 	o->json = strcmp(o->format, "json") == 0;
 	o->store = strcmp(o->format, "store") == 0;
-	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || identities))
+	if (!o->openmetrics && (o->step_ms || o->labels.n || identities))
 		return err_set(e, ERR_USAGE,
 			"--step, --label and --identities are for --openmetrics only");
 	if (o->what && (o->openmetrics || o->store))
@@ -282,7 +278,7 @@ static int run(const struct call *call, struct err *e)
 	if (rc == 0 && o->store)
 		rc = export_store(&stores, window, e);
 	else if (rc == 0 && o->openmetrics)
-		rc = export_openmetrics(&stores, window, &o->past, &call->conf->values, e);
+		rc = export_openmetrics(&stores, window, o, &call->conf->values, e);
 	else if (rc == 0)
 		rc = export_all(&s, &stores, window, o->what ? o->what : "usage", e);
 	str_finish(&s.out);

@@ -2,7 +2,6 @@
 #include "cmd/cmd_track.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,7 +64,7 @@ struct session {
 	sigset_t before;    /* signal mask for the command */
 	struct sigaction on_child; /* the command's own action for SIGCHLD */
 	/* The output: files, and the line of current values. */
-	int output;		      /* where the report goes */
+	FILE *output;		      /* where the report goes */
 	struct trackfile *file;	      /* or NULL */
 	bool file_begun;	      /* its head is written */
 	struct track_sample *samples; /* not yet in the file */
@@ -423,17 +422,7 @@ static int write_report(struct session *s, struct err *e)
 		style.users = NULL;
 	track_render(&out, tracker_result(s->tracker), &style);
 	user_names_free(style.users);
-	size_t done = 0;
-	while (done < out.len && !out.failed) {
-		ssize_t n = write(s->output, out.data + done, out.len - done);
-		if (n < 0 && errno != EINTR)
-			break;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	int rc = 0;
-	if (out.failed || done < out.len)
-		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",
-			out.failed ? ERR_MEMORY_TEXT : strerror(errno));
+	int rc = cmd_write(s->output, &out, e);
 	str_finish(&out);
 	return rc;
 }
@@ -485,12 +474,9 @@ static int track(struct session *s)
 static int open_output(struct session *s, struct err *e)
 {
 	const struct track_values *v = s->v;
-	s->output = STDERR_FILENO;
-	if (v->output && strcmp(v->output, "-") == 0)
-		s->output = STDOUT_FILENO;
-	else if (v->output)
-		s->output = open(v->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (s->output < 0)
+	bool to_stdout = v->output && strcmp(v->output, "-") == 0;
+	s->output = to_stdout ? stdout : v->output ? fopen(v->output, "we") : stderr;
+	if (!s->output)
 		return err_set(e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
 	s->progress = v->progress && isatty(STDERR_FILENO);
 	return v->tracking_file ? trackfile_open(&s->file, v->tracking_file, v->overwrite, e)
@@ -587,12 +573,9 @@ static void make_options(struct session *s)
 int cmd_track_run(const struct call *call, struct err *e)
 {
 	struct track_values *v = call->values;
-	struct session s = { .self = call->self,
-		.v = v,
-		.exit_status = 1,
-		.signal_fd = -1,
-		.pidfd = -1,
-		.output = -1 };
+	struct session s = {
+		.self = call->self, .v = v, .exit_status = 1, .signal_fd = -1, .pidfd = -1
+	};
 	char **words = NULL;
 	struct apart *apart = NULL;
 	struct reader *reader = NULL;
@@ -617,8 +600,8 @@ int cmd_track_run(const struct call *call, struct err *e)
 	int status = ready ? track(&s) : e->code;
 	reader_close(reader);
 	apart_free(apart);
-	if (s.output > STDERR_FILENO)
-		close(s.output);
+	if (s.output && s.output != stdout && s.output != stderr)
+		fclose(s.output);
 	free(s.visible);
 	free(s.job);
 	free(words);

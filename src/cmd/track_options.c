@@ -235,12 +235,10 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 			e, ERR_USAGE, "gua supports only NVIDIA cards, not '%s'", v->brand);
 	if (read_interval(v, e))
 		return e->code;
-	if (!track_size_unit(v->ram_unit, 0))
-		return err_set(
-			e, ERR_USAGE, "--ru '%s' is not a unit; use " SIZES, v->ram_unit);
-	if (!track_size_unit(v->gpu_ram_unit, 0))
-		return err_set(
-			e, ERR_USAGE, "--gru '%s' is not a unit; use " SIZES, v->gpu_ram_unit);
+	bool of_ram = !track_size_unit(v->ram_unit, 0);
+	if (of_ram || !track_size_unit(v->gpu_ram_unit, 0))
+		return err_set(e, ERR_USAGE, "--%s '%s' is not a unit; use " SIZES,
+			of_ram ? "ru" : "gru", of_ram ? v->ram_unit : v->gpu_ram_unit);
 	if (!track_time_unit(v->time_unit, 0))
 		return err_set(e, ERR_USAGE,
 			"--tu '%s' is not a unit; use auto, seconds, minutes, hours, days",
