@@ -196,6 +196,6 @@ int main(int argc, char **argv)
 	}
 	const struct command *command = find_called(called, name);
 	if (!command)
-		hand_over(name, argv + 1);
+		hand_over(name, argv + 1, NULL);
 	return command ? cmd_run(command, argc - 1, argv + 1) : no_command(name);
 }

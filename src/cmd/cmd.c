@@ -76,7 +76,7 @@ static int run_call(struct call *call, int *status, struct err *e)
 	if (rc)
 		return rc;
 	if (!self->run)
-		return hand_over_missing(self->name, e);
+		return hand_over(self->name, call->argv, e);
 	if (self->reads_configuration && configure(self, call->conf, call->values, status))
 		return 0;
 	rc = self->run(call, e);
@@ -94,7 +94,7 @@ int cmd_call(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	int status = 0;
 	if (!self->run)
-		hand_over(self->name, argv);
+		hand_over(self->name, argv, NULL);
 	call.values = calloc(1, self->values_size + 1);
 	if (!call.values) {
 		err_memory(&e);

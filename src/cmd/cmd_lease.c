@@ -330,10 +330,8 @@ static int run(const struct call *call, struct err *e)
 	if (!file_path(dir, "%s%s", o->leases ? "" : o->root,
 		    o->leases ? o->leases : LEASE_DIR_PATH))
 		return err_set(e, ERR_USAGE, "the path of the leases is too long");
-	if (sub->run == run_watch && !self->parts) {
-		hand_over(self->name, call->argv);
-		return hand_over_missing(self->name, e);
-	}
+	if (sub->run == run_watch && !self->parts)
+		return hand_over(self->name, call->argv, e);
 	call->conf->root = o->root;
 	/* What writes leases goes on with what is right in a file, as the recorder does. */
 	if (sub->run != run_list && sub->run != run_check) {

@@ -377,10 +377,8 @@ static int run(const struct call *call, struct err *e)
 	const struct report_options *o = call->values;
 	int status = 0;
 	/* gua-fleet reads the configuration itself, and says what it cannot read. */
-	if ((o->fleet.from || o->ssh) && !call->self->parts) {
-		hand_over("fleet", call->argv);
-		return hand_over_missing("fleet", e);
-	}
+	if ((o->fleet.from || o->ssh) && !call->self->parts)
+		return hand_over("fleet", call->argv, e);
 	return configure(call->self, call->conf, &o->conf, &status) ? status : report(call, e);
 }
 

@@ -520,11 +520,7 @@ int enforce_command(
 	if (!run && parts)
 		run = strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
 	if (!run) {
-		if (!parts)
-			hand_over(self->name, argv);
-		err_set(&e, ERR_WORLD,
-			"the program gua-enforce is not installed; install the package "
-			"gua-enforce, or build gua with the option enforce");
+		hand_over(self->name, argv, &e);
 		return cmd_fail(self, &e);
 	}
 	x.conf.root = o.root;

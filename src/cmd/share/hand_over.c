@@ -49,15 +49,11 @@ bool hand_over_path(const char *name, char path[PATH_MAX])
 	return is_in(self, name, path);
 }
 
-void hand_over(const char *name, char **argv)
+int hand_over(const char *name, char **argv, struct err *e)
 {
 	char path[PATH_MAX];
 	if (hand_over_path(name, path))
 		execv(path, argv);
-}
-
-int hand_over_missing(const char *name, struct err *e)
-{
 	return err_set(e, ERR_WORLD,
 		"the program gua-%s is not installed; install the package gua-%s, or build gua "
 		"with the option %s",

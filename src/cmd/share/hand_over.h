@@ -7,10 +7,8 @@
 #include "cmd/cmd.h"
 
 /* Executes gua-NAME: the one next to the running program, else the one that was installed with
- * it. Returns only if there is none. argv[0] is the command's name. */
-void hand_over(const char *name, char **argv);
-/* Sets the error that gua-NAME is not installed; returns its code. */
-int hand_over_missing(const char *name, struct err *e);
+ * it. argv[0] is the command's name. Returns only if there is none, with that error. */
+int hand_over(const char *name, char **argv, struct err *e);
 
 /* The path of gua-NAME; false: it is not there. */
 bool hand_over_path(const char *name, char path[PATH_MAX]);
