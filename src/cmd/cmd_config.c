@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
+#include "policy/channel.h"
 #include "render/json.h"
 
 struct values {
@@ -246,6 +247,9 @@ static int run(const struct call *call, struct err *e)
 		v->conf.file = v->check;
 	call->conf->root = v->root;
 	int rc = configure_read(call->conf, &v->conf, e);
+	struct err wrong = { 0 };
+	if (rc == 0 && channel_check(&call->conf->values.notices, &wrong) != 0)
+		settings_blame(&call->conf->settings, "notices", "channels", wrong.text);
 	return rc ? rc : show(call);
 }
 

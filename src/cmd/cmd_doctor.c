@@ -232,6 +232,8 @@ static void examine_configured(const struct host *x, struct findings *f)
 	char wrong[PATH_MAX + 256];
 	bool tells = false;
 	if (configure_read(&conf, NULL, &e) == 0) {
+		if (channel_check(&conf.values.notices, &e) != 0)
+			settings_blame(&conf.settings, "notices", "channels", e.text);
 		if (conf.settings.n_errors) {
 			settings_error_text(&conf.settings, 0, wrong, sizeof(wrong));
 			finding_advise(

@@ -291,6 +291,19 @@ int settings_set(
 	return rc;
 }
 
+void settings_blame(struct settings *s, const char *section, const char *key, const char *why)
+{
+	for (size_t i = s->n_items; i-- > 0;) {
+		const struct setting *item = &s->items[i];
+		if (item->key && !item->wrong && !item->beaten &&
+			strcmp(item->section->name, section) == 0 &&
+			strcmp(item->name, key) == 0) {
+			settings_add_error(s, item->file, item->line, why);
+			return;
+		}
+	}
+}
+
 void settings_error_text(const struct settings *s, size_t i, char *dst, size_t cap)
 {
 	const struct settings_error *error = &s->errors[i];

@@ -115,6 +115,9 @@ int settings_read(
 /* Adds an error about a whole file, which counts as a file without lines: a sentence that names
  * the file. */
 int settings_refuse(struct settings *s, const char *file, const char *why, struct err *e);
+/* Adds an error about the line in force that sets a key: something that is only known once all
+ * values are. Nothing is added if no line does. */
+void settings_blame(struct settings *s, const char *section, const char *key, const char *why);
 /* Adds options as the last file, called `file`: each "section.key=value", or
  * "section.NAME.key=value" for a block. ERR_USAGE: one is not written like that. */
 int settings_set(

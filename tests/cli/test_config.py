@@ -159,6 +159,15 @@ def test_check_says_that_there_is_no_error(tmp_path):
     assert run.returncode == 0 and f"{tmp_path}/gua/gua.conf: not there" in run.stdout
 
 
+@pytest.mark.parametrize("channels, sentence", [
+    ("mail pigeon", "channels: 'pigeon' is not one of terminal, mail, webhook, command, login"),
+    ("webhook", "channels: webhook needs webhook_url in the section [notices]")])
+def test_check_names_what_gua_enforce_would_refuse(tmp_path, channels, sentence):
+    (tmp_path / "gua.conf").write_text(f"[policy]\nevery = 30s\n[notices]\nchannels = {channels}\n")
+    run = gua("config", "--check", "gua.conf", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (1, f"gua.conf:4: {sentence}\n")
+
+
 @pytest.mark.parametrize("kind, sentence", [("fifo", "not a regular file"), ("directory", "it is a directory"),
                                             ("missing", "No such file or directory"), ("large", "is larger than")])
 def test_strange_files_get_a_sentence(tmp_path, kind, sentence):
