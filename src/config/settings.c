@@ -430,23 +430,19 @@ static int try_one(struct settings *s, struct setting *item, void *values, struc
 	return rc;
 }
 
-/* Applies the settings of a file. Those that a later file overrides are tried by themselves: an
- * error in any file is an error. */
-static int apply_file(
-	struct settings *s, size_t file, void *values, void *scratch, struct err *e)
+static int apply_file(struct settings *s, size_t file, void *values, struct err *e)
 {
 	int rc = 0;
 	for (size_t i = 0; i < s->n_items && !rc; i++) {
 		struct setting *item = &s->items[i];
-		if (item->file != file)
+		if (item->file != file || item->wrong)
 			continue;
 		item->beaten = false;
 		for (size_t k = s->n_items; k-- > 0 && s->items[k].file > file;)
 			item->beaten |= !s->items[k].wrong && item->key &&
 					settings_same(item, &s->items[k]);
-		if (item->beaten)
-			memset(scratch, 0, s->schema->values_size);
-		rc = try_one(s, item, item->beaten ? scratch : values, e);
+		if (!item->beaten)
+			rc = try_one(s, item, values, e);
 	}
 	return rc;
 }
@@ -463,15 +459,21 @@ int settings_apply(struct settings *s, void *values, struct err *e)
 {
 	int rc = 0;
 	memset(values, 0, s->schema->values_size);
+	/* Each value is tried by itself, also those that another file overrides: an error in
+	 * any file is an error. A value that is refused may have been written before. */
 	void *scratch = malloc(s->schema->values_size);
 	if (!scratch)
 		return err_memory(e);
+	for (size_t i = 0; i < s->n_items && !rc; i++) {
+		memset(scratch, 0, s->schema->values_size);
+		rc = try_one(s, &s->items[i], scratch, e);
+	}
+	free(scratch);
 	for (const struct config_section *at = s->schema->sections; at->name && !rc; at++)
 		if (!at->block_size)
 			rc = set_defaults(s, at->name, values, e);
 	for (size_t file = s->n_files; file-- > 0 && !rc;)
-		rc = apply_file(s, file, values, scratch, e);
-	free(scratch);
+		rc = apply_file(s, file, values, e);
 	if (s->n_errors)
 		qsort(s->errors, s->n_errors, sizeof(*s->errors), compare_errors);
 	return rc;
