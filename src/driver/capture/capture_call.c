@@ -85,6 +85,10 @@ static void ask_out(struct asking *j)
 		nvml_calls_make(j->form, j->call.found, j->handle, j->request->args, bytes);
 	if (j->reply->code != NVML_OK)
 		return;
+	struct nvml_field field;
+	memcpy(&field, bytes, sizeof(field));
+	if (j->form->signature == NVML_SIG_FIELD && field.type == NVML_VALUE_U32)
+		memset(bytes + offsetof(struct nvml_field, value) + 4, 0, 4);
 	for (unsigned i = 0; i < nvml_calls_parts(j->form); i++)
 		capture_layout_print(j->form->layout, bytes + i * size, j->text);
 	memcpy(&number, bytes + (j->form->version ? 4 : 0), sizeof(number));
@@ -96,22 +100,6 @@ static void ask_error(struct asking *j)
 	char text[128] = "";
 	snprintf(text, sizeof(text), "%s", j->call.error(j->request->args[0]));
 	capture_layout_print("t96", text, j->text);
-}
-
-static void ask_field(struct asking *j)
-{
-	struct nvml_field field = { .id = (uint32_t)j->request->args[0],
-		.scope = (uint32_t)j->request->args[1] };
-	j->reply->code =
-		nvml_calls_make(j->form, j->call.found, j->handle, j->request->args, &field);
-	struct {
-		uint32_t type;
-		int32_t code;
-		uint64_t value;
-	} shown = { field.type, field.code, 0 };
-	memcpy(&shown.value, field.value, field.type == NVML_VALUE_U32 ? 4 : 8);
-	if (j->reply->code == NVML_OK)
-		capture_layout_print(j->form->layout, &shown, j->text);
 }
 
 /* Writes entries, each on a line of its own. */
@@ -213,16 +201,10 @@ static void ask_gpm_metric(struct asking *j)
 		.count = 1,
 		.samples = { samples[0], samples[1] },
 		.metric = { .id = (uint32_t)j->request->args[1] } };
-	struct {
-		uint32_t code;
-		double value;
-	} shown = { 0 };
 	bool both = samples[0] && samples[1];
 	j->reply->code = both ? NVML_CALL(api->gpm_metrics, &get) : NVML_NO_DATA;
-	shown.code = get.metric.code;
-	shown.value = get.metric.value;
 	if (j->reply->code == NVML_OK)
-		capture_layout_print(j->form->layout, &shown, j->text);
+		capture_layout_print(j->form->layout, &get, j->text);
 }
 
 static void ask_gpm(struct asking *j)
@@ -268,7 +250,7 @@ static void (*const askers[])(struct asking *j) = {
 	[NVML_SIG_VALUES] = ask_out,
 	[NVML_SIG_TEXT] = ask_out,
 	[NVML_SIG_LAYOUT] = ask_out,
-	[NVML_SIG_FIELD] = ask_field,
+	[NVML_SIG_FIELD] = ask_out,
 	[NVML_SIG_LIST] = ask_list,
 	[NVML_SIG_SAMPLES] = ask_samples,
 	[NVML_SIG_USE] = ask_use,

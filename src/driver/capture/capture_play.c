@@ -185,20 +185,10 @@ static int play_layout(struct playing *p)
 
 static int play_field(struct playing *p)
 {
-	struct nvml_field *field = (void *)p->words[1];
-	struct {
-		uint32_t type;
-		int32_t code;
-		uint64_t value;
-	} got = { 0 };
+	const struct nvml_field *field = (void *)*++p->words; /* after their number */
 	p->key.args[0] = (int)field->id;
 	p->key.args[1] = (int)field->scope;
-	p->words = (const uintptr_t[]){ (uintptr_t)&got };
-	int code = play_values(p);
-	field->type = got.type;
-	field->code = got.code;
-	memcpy(field->value, &got.value, sizeof(got.value));
-	return code;
+	return play_values(p);
 }
 
 static int play_list(struct playing *p)
@@ -356,20 +346,12 @@ static int play_gpm(struct playing *p)
 
 static int play_gpm_metric(struct playing *p)
 {
-	struct nvml_gpm_metrics *get = (void *)p->words[0];
+	const struct nvml_gpm_metrics *get = (void *)p->words[0];
 	const struct gpm_subject *of = get->samples[1];
-	struct {
-		uint32_t code;
-		double value;
-	} got = { 0 };
 	p->key.card = of->card;
 	p->key.args[0] = of->gpu_instance;
 	p->key.args[1] = (int)get->metric.id;
-	p->words = (const uintptr_t[]){ (uintptr_t)&got };
-	int code = of->card >= 0 ? play_values(p) : NVML_BAD_ARGUMENT;
-	get->metric.code = got.code;
-	get->metric.value = got.value;
-	return code;
+	return of->card >= 0 ? play_values(p) : NVML_BAD_ARGUMENT;
 }
 
 /* An event set that never has an event. */

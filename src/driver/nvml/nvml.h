@@ -208,8 +208,13 @@ struct nvml_stranger *nvml_process_find_stranger(struct nvml_card *c, uint32_t p
 /* Remembers such a pid; returns what is known of it. */
 struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid);
 
-/* nvml_process.c: the used memory of a card. Where it is known only from the process lists,
- * `from` says whether they were read just now. */
+/* nvml_process.c: asks for the memory of a card by the driver's newer call (way 0) or by the
+ * older one, in which `used` includes what the driver reserves. Returns the driver's code. */
+int nvml_process_ask_memory(
+	struct nvml_source *s, void *handle, int way, struct nvml_memory_v2 *m);
+
+/* Reads the used memory of a card. Where it is known only from the process lists, `from` says
+ * whether they were read just now. */
 enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
 
 void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);

@@ -54,8 +54,10 @@ int nvml_calls_make(
 		words[n++] = (uintptr_t)handle;
 	for (unsigned i = 0; i < nvml_calls_passed(form); i++)
 		words[n++] = (uintptr_t)args[i];
-	if (form->signature == NVML_SIG_FIELD)
+	if (form->signature == NVML_SIG_FIELD) {
 		words[n++] = 1;
+		memcpy(out, args, 2 * sizeof(args[0]));
+	}
 	for (unsigned i = 0; i < nvml_calls_parts(form); i++, part += size) {
 		if (version)
 			memcpy(part, &version, sizeof(version));

@@ -73,8 +73,8 @@ enum { NVML_WORDS = 6 };
 typedef int (*nvml_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
 /* Makes a call with the signature VALUES, TEXT, LAYOUT or FIELD. Fills in the parts of its form
- * one after the other, each as large as its layout says; the version words are set first. For
- * NVML_SIG_FIELD it fills in a struct nvml_field. Returns the driver's code. */
+ * one after the other, each as large as its layout says; the version words, and of a field its
+ * id and scope, are set first. Returns the driver's code. */
 int nvml_calls_make(
 	const struct nvml_form *form, void *function, void *handle, const int *args, void *out);
 

@@ -38,20 +38,17 @@ struct answer {
 
 static int ask_memory(struct nvml_source *s, void *handle, struct answer *a)
 {
-	struct nvml_memory_v2 v2 = { .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
-	struct nvml_memory v1 = { 0 };
-	int code = NVML_CALL(s->lib.api.memory_v2, handle, &v2);
-	double numbers[] = { (double)v2.total, (double)v2.reserved, (double)v2.free,
-		(double)v2.used };
-	if (code != NVML_OK) {
-		code = NVML_CALL(s->lib.api.memory, handle, &v1);
-		double older[] = { (double)v1.total, NAN, (double)v1.free, (double)v1.used };
-		memcpy(numbers, older, sizeof(numbers));
-	}
+	struct nvml_memory_v2 m;
+	int way = 0, code = nvml_process_ask_memory(s, handle, way, &m);
+	if (code != NVML_OK)
+		code = nvml_process_ask_memory(s, handle, way = 1, &m);
 	/* Cards that share the host's memory report 0. */
-	if (code == NVML_OK && numbers[0] == 0)
+	if (code == NVML_OK && m.total == 0)
 		return NVML_NOT_SUPPORTED;
-	memcpy(a->numbers, numbers, sizeof(numbers));
+	a->numbers[0] = (double)m.total;
+	a->numbers[1] = way ? NAN : (double)m.reserved;
+	a->numbers[2] = (double)m.free;
+	a->numbers[3] = (double)m.used;
 	return code;
 }
 
@@ -73,7 +70,7 @@ static int ask_pci(struct nvml_source *s, void *handle, enum nvml_shape shape, s
 static int ask_field(const struct nvml_form *form, void *call, void *handle, const int *args,
 	struct answer *a)
 {
-	struct nvml_field field = { .id = (uint32_t)args[0], .scope = (uint32_t)args[1] };
+	struct nvml_field field = { 0 };
 	struct nvml_sample sample = { 0 };
 	int code = nvml_calls_make(form, call, handle, args, &field);
 	memcpy(sample.value, field.value, sizeof(sample.value));

@@ -15,16 +15,17 @@ struct memory_job {
 	int64_t reserved;    /* not part of used; 0: none, or part of it */
 };
 
-static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nvml_memory_v2 *m)
+int nvml_process_ask_memory(
+	struct nvml_source *s, void *handle, int way, struct nvml_memory_v2 *m)
 {
-	void *handle = s->cards[card].handle;
 	*m = (struct nvml_memory_v2){ .version = NVML_VERSION_WORD(struct nvml_memory_v2, 2) };
 	if (way == 0)
 		return NVML_CALL(s->lib.api.memory_v2, handle, m);
 	struct nvml_memory v1 = { 0 };
 	int code = NVML_CALL(s->lib.api.memory, handle, &v1);
 	m->total = v1.total;
-	m->used = v1.used; /* includes what the driver reserves */
+	m->free = v1.free;
+	m->used = v1.used;
 	return code;
 }
 
@@ -143,7 +144,7 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 			job->used = nvml_glance_processes(s, card);
 		return NVML_OK;
 	}
-	int code = read_by_driver(s, card, way, &memory);
+	int code = nvml_process_ask_memory(s, s->cards[card].handle, way, &memory);
 	/* The memory of an instance may be unknown since GPM counters were read. */
 	const struct card_id *id = &s->base.cards[card].id;
 	bool broken = code == NVML_IN_USE || (code == NVML_OK && memory.total == 0);
