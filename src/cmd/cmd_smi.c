@@ -220,10 +220,8 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 		smi_topology(&smi, v->live.o.source.root, out);
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
-	else if (rc == 0 && v->xml)
-		smi_report_xml(&smi, out);
-	else if (rc == 0 && (v->report || v->all))
-		smi_report(&smi, show->sections, out);
+	else if (rc == 0 && (v->xml || v->report || v->all))
+		smi_report(&smi, v->xml, v->xml ? 0 : show->sections, out);
 	else if (rc == 0)
 		smi_table(&smi, out);
 	stat_pick_finish(&smi);

@@ -52,5 +52,4 @@ int smi_report_sections(const char *list, unsigned *sections, struct err *e);
 /* Appends the names of the sections, each followed by a space. */
 void smi_report_section_names(struct str *out);
 void smi_report_wanted(unsigned char *wanted);
-void smi_report(const struct stat_pick *s, unsigned sections, struct str *out);
-void smi_report_xml(const struct stat_pick *s, struct str *out);
+void smi_report(const struct stat_pick *s, bool xml, unsigned sections, struct str *out);

@@ -150,18 +150,19 @@ static void add_group(struct smi_writer *r, int depth, const char *label, const 
 	r->open[r->depth++] = tag;
 }
 
-static void add_line(struct smi_writer *r, int depth, const char *name, const char *text)
+static void add_line(
+	struct smi_writer *r, int depth, const char *label, const char *tag, const char *text)
 {
 	if (!r->xml) {
-		str_addf(r->out, "%*s%-*s: %s\n", 4 * depth, "", r->width - 4 * depth, name,
+		str_addf(r->out, "%*s%-*s: %s\n", 4 * depth, "", r->width - 4 * depth, label,
 			text);
 		return;
 	}
 	close_to(r, depth + 1);
 	str_add_repeat(r->out, "\t", (size_t)r->depth);
-	str_addf(r->out, "<%s>", name);
+	str_addf(r->out, "<%s>", tag);
 	html_text(r->out, text);
-	str_addf(r->out, "</%s>\n", name);
+	str_addf(r->out, "</%s>\n", tag);
 }
 
 /* A number of bytes as nvidia-smi writes it; -1: not known. */
@@ -189,54 +190,52 @@ static void show_value(const struct smi_writer *r, const struct smi_row *row,
 /* What the report has of a MIG instance, below its ids. */
 static const struct instance_row {
 	int depth; /* below the instance */
-	const char *names[2];
+	const char *label, *tag;
 	int metric; /* -1: a group */
 } instance_rows[] = {
-	{ 1, { "Device Attributes", "device_attributes" }, -1 },
-	{ 2, { "Shared", "shared" }, -1 },
-	{ 3, { "Multiprocessor count", "multiprocessor_count" }, METRIC_INSTANCE_SMS },
-	{ 3, { "Copy Engine count", "copy_engine_count" }, METRIC_INSTANCE_COPIERS },
-	{ 3, { "Encoder count", "encoder_count" }, METRIC_INSTANCE_ENCODERS },
-	{ 3, { "Decoder count", "decoder_count" }, METRIC_INSTANCE_DECODERS },
-	{ 3, { "OFA count", "ofa_count" }, METRIC_INSTANCE_OFAS },
-	{ 3, { "JPG count", "jpg_count" }, METRIC_INSTANCE_JPEGS },
-	{ 1, { "ECC Errors", "ecc_error_count" }, -1 },
-	{ 2, { "Volatile", "volatile_count" }, -1 },
-	{ 3, { "SRAM Uncorrectable", "sram_uncorrectable" },
-		METRIC_ECC_UNCORRECTED_VOLATILE_SRAM },
-	{ 1, { "FB Memory Usage", "fb_memory_usage" }, -1 },
-	{ 2, { "Total", "total" }, METRIC_MEMORY_TOTAL },
-	{ 2, { "Reserved", "reserved" }, METRIC_MEMORY_RESERVED },
-	{ 2, { "Used", "used" }, METRIC_MEMORY_USED },
-	{ 2, { "Free", "free" }, METRIC_MEMORY_FREE },
-	{ 1, { "BAR1 Memory", "bar1_memory_usage" }, -1 },
-	{ 2, { "Total", "total" }, METRIC_BAR1_TOTAL },
-	{ 2, { "Used", "used" }, METRIC_BAR1_USED },
-	{ 2, { "Free", "free" }, METRIC_BAR1_FREE },
+	{ 1, "Device Attributes", "device_attributes", -1 },
+	{ 2, "Shared", "shared", -1 },
+	{ 3, "Multiprocessor count", "multiprocessor_count", METRIC_INSTANCE_SMS },
+	{ 3, "Copy Engine count", "copy_engine_count", METRIC_INSTANCE_COPIERS },
+	{ 3, "Encoder count", "encoder_count", METRIC_INSTANCE_ENCODERS },
+	{ 3, "Decoder count", "decoder_count", METRIC_INSTANCE_DECODERS },
+	{ 3, "OFA count", "ofa_count", METRIC_INSTANCE_OFAS },
+	{ 3, "JPG count", "jpg_count", METRIC_INSTANCE_JPEGS },
+	{ 1, "ECC Errors", "ecc_error_count", -1 },
+	{ 2, "Volatile", "volatile_count", -1 },
+	{ 3, "SRAM Uncorrectable", "sram_uncorrectable", METRIC_ECC_UNCORRECTED_VOLATILE_SRAM },
+	{ 1, "FB Memory Usage", "fb_memory_usage", -1 },
+	{ 2, "Total", "total", METRIC_MEMORY_TOTAL },
+	{ 2, "Reserved", "reserved", METRIC_MEMORY_RESERVED },
+	{ 2, "Used", "used", METRIC_MEMORY_USED },
+	{ 2, "Free", "free", METRIC_MEMORY_FREE },
+	{ 1, "BAR1 Memory", "bar1_memory_usage", -1 },
+	{ 2, "Total", "total", METRIC_BAR1_TOTAL },
+	{ 2, "Used", "used", METRIC_BAR1_USED },
+	{ 2, "Free", "free", METRIC_BAR1_FREE },
 };
 
 static void report_instance(struct smi_writer *r, const struct present_card *c)
 {
-	static const char *const ids[][2] = { { "Index", "index" },
-		{ "GPU Instance ID", "gpu_instance_id" },
-		{ "Compute Instance ID", "compute_instance_id" } };
-	const int numbers[] = { c->id.mig_index, c->id.gpu_instance, c->id.compute_instance };
 	int depth = r->xml ? 2 : 1;
 	char number[REPORT_CAP / 2], text[REPORT_CAP];
 	add_group(r, depth, "MIG Device", "mig_device");
-	for (size_t i = 0; i < 3; i++)
-		add_line(r, depth + 1, ids[i][r->xml], smi_id(numbers[i]).text);
+	add_line(r, depth + 1, "Index", "index", smi_id(c->id.mig_index).text);
+	add_line(r, depth + 1, "GPU Instance ID", "gpu_instance_id",
+		smi_id(c->id.gpu_instance).text);
+	add_line(r, depth + 1, "Compute Instance ID", "compute_instance_id",
+		smi_id(c->id.compute_instance).text);
 	for (size_t i = 0; i < sizeof(instance_rows) / sizeof(instance_rows[0]); i++) {
 		const struct instance_row *row = &instance_rows[i];
 		if (row->metric < 0) {
-			add_group(r, depth + row->depth, row->names[0], row->names[1]);
+			add_group(r, depth + row->depth, row->label, row->tag);
 			continue;
 		}
 		const char *unit = metrics[row->metric].unit;
 		metric_show(number, sizeof(number), (enum metric)row->metric,
 			c->values[row->metric]);
 		snprintf(text, sizeof(text), "%s%s%s", number, *unit ? " " : "", unit);
-		add_line(r, depth + row->depth, row->names[r->xml], *number ? text : "N/A");
+		add_line(r, depth + row->depth, row->label, row->tag, *number ? text : "N/A");
 	}
 }
 
@@ -245,28 +244,26 @@ static void report_processes(struct smi_writer *r, const struct present_board *b
 	struct smi_process p;
 	bool any = smi_process(r->smi, b, 0, &p);
 	if (!any && !r->xml) {
-		add_line(r, 1, "Processes", "None");
+		add_line(r, 1, "Processes", "", "None");
 		return;
 	}
 	add_group(r, 1, "Processes", "processes");
 	r->width = PROCESS_LABEL_WIDTH;
 	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++) {
 		char name[COMMAND_CAP];
-		bool xml = r->xml;
-		int depth = xml ? 3 : 2;
+		int depth = r->xml ? 3 : 2;
 		query_process_name(name, sizeof(name), r->smi->live, p.process);
-		if (xml)
+		if (r->xml)
 			add_group(r, 2, "", "process_info");
-		add_line(r, depth, xml ? "gpu_instance_id" : "GPU instance ID",
+		add_line(r, depth, "GPU instance ID", "gpu_instance_id",
 			smi_id(p.card->id.gpu_instance).text);
-		add_line(r, depth, xml ? "compute_instance_id" : "Compute instance ID",
+		add_line(r, depth, "Compute instance ID", "compute_instance_id",
 			smi_id(p.card->id.compute_instance).text);
-		add_line(r, depth, xml ? "pid" : "Process ID",
-			str_brief("%u", p.process->id.pid).text);
-		add_line(r, 3, xml ? "type" : "Type", smi_type(p.process).text);
-		add_line(r, 3, xml ? "process_name" : "Name", name);
-		add_line(r, 3, xml ? "used_memory" : "Used GPU Memory",
-			mib(p.process->mem_bytes).text);
+		add_line(r, depth, "Process ID", "pid", str_whole(p.process->id.pid, "").text);
+		add_line(r, 3, "Type", "type", smi_type(p.process).text);
+		add_line(r, 3, "Name", "process_name", name);
+		add_line(
+			r, 3, "Used GPU Memory", "used_memory", mib(p.process->mem_bytes).text);
 	}
 	r->width = LABEL_WIDTH(r->generation);
 }
@@ -286,24 +283,21 @@ static void add_accounts(struct smi_writer *r, const struct present_board *b)
 			add_group(r, 1, "Accounted Processes", "");
 		begun = true;
 		const struct process_account *a = &all[i].record;
-		bool xml = r->xml;
-		if (xml)
+		if (r->xml)
 			add_group(r, 2, "", "accounted_process_info");
-		add_line(r, xml ? 3 : 2, xml ? "pid" : "Process ID",
-			str_brief("%u", a->pid).text);
-		add_line(r, 3, xml ? "gpu_util" : "GPU Utilization",
+		add_line(r, r->xml ? 3 : 2, "Process ID", "pid", str_whole(a->pid, "").text);
+		add_line(r, 3, "GPU Utilization", "gpu_util",
 			str_brief("%.0f %%", a->gpu_pct).text);
-		add_line(r, 3, xml ? "memory_util" : "Memory Utilization",
+		add_line(r, 3, "Memory Utilization", "memory_util",
 			str_brief("%.0f %%", a->memory_pct).text);
-		add_line(r, 3, xml ? "max_memory_usage" : "Max memory usage",
+		add_line(r, 3, "Max memory usage", "max_memory_usage",
 			mib(a->mem_peak_bytes).text);
-		add_line(r, 3, xml ? "time" : "Time",
-			str_brief("%lld ms", (long long)a->time_ms).text);
-		add_line(r, 3, xml ? "is_running" : "Is Running", a->time_ms ? "0" : "1");
+		add_line(r, 3, "Time", "time", str_whole(a->time_ms, " ms").text);
+		add_line(r, 3, "Is Running", "is_running", a->time_ms ? "0" : "1");
 	}
 	bool on = b->values[METRIC_ACCOUNTING_MODE] > 0;
 	if (!begun)
-		add_line(r, 1, "Accounted Processes", on ? "None" : "N/A");
+		add_line(r, 1, "Accounted Processes", "", on ? "None" : "N/A");
 }
 
 static bool has_row(
@@ -390,10 +384,11 @@ static bool add_row(
 		str_copy(text, sizeof(text), "Requested functionality has been deprecated");
 	if (row->kind == PAGES_ROW && r->xml) { /* a block of its own */
 		add_group(r, row->depth, "", row->tag);
-		add_line(r, row->depth + 1, "retired_count", text);
-		add_line(r, row->depth + 1, "retired_pagelist", "N/A");
+		add_line(r, row->depth + 1, "", "retired_count", text);
+		add_line(r, row->depth + 1, "", "retired_pagelist", "N/A");
 	} else
-		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
+		add_line(
+			r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, name, text);
 	return row->kind != LINE_OR_GROUP_ROW;
 }
 
@@ -424,40 +419,33 @@ static void report_head(struct smi_writer *r)
 	for (size_t i = 0; i < now->n_boards && !*cuda; i++)
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
 			now->boards[i].values[METRIC_CUDA_VERSION]);
-	add_line(r, 0, r->xml ? "timestamp" : "Timestamp",
+	add_line(r, 0, "Timestamp", "timestamp",
 		moment_format("%a %b %e %H:%M:%S %Y", now->now_ms, false).text);
-	add_line(r, 0, r->xml ? "driver_version" : "Driver Version", *driver ? driver : "N/A");
-	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");
+	add_line(r, 0, "Driver Version", "driver_version", *driver ? driver : "N/A");
+	add_line(r, 0, "CUDA Version", "cuda_version", *cuda ? cuda : "N/A");
 	if (!r->xml)
 		str_add(r->out, "\n");
-	add_line(r, 0, r->xml ? "attached_gpus" : "Attached GPUs",
-		str_brief("%zu", now->n_boards).text);
+	add_line(r, 0, "Attached GPUs", "attached_gpus", str_brief("%zu", now->n_boards).text);
 }
 
-void smi_report(const struct stat_pick *s, unsigned sections, struct str *out)
+void smi_report(const struct stat_pick *s, bool xml, unsigned sections, struct str *out)
 {
 	int generation = smi_generation(s);
 	struct smi_writer r = { .smi = s,
 		.out = out,
+		.xml = xml,
 		.sections = sections,
 		.generation = generation,
 		.width = LABEL_WIDTH(generation) };
-	str_add(out, "\n==============NVSMI LOG==============\n\n");
-	report_head(&r);
-	for (size_t i = 0; i < s->n_boards; i++)
-		add_board(&r, s->boards[i]);
-}
-
-void smi_report_xml(const struct stat_pick *s, struct str *out)
-{
-	int generation = smi_generation(s);
-	struct smi_writer r = { .smi = s, .out = out, .xml = true, .generation = generation };
-	str_addf(out,
-		"<?xml version=\"1.0\" ?>\n"
-		"<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%d.dtd\">\n"
-		"<nvidia_smi_log>\n",
-		generation >= 590 ? 13 : 12);
-	r.open[r.depth++] = "nvidia_smi_log";
+	if (xml) {
+		str_addf(out,
+			"<?xml version=\"1.0\" ?>\n"
+			"<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%d.dtd\">\n"
+			"<nvidia_smi_log>\n",
+			generation >= 590 ? 13 : 12);
+		r.open[r.depth++] = "nvidia_smi_log";
+	} else
+		str_add(out, "\n==============NVSMI LOG==============\n\n");
 	report_head(&r);
 	for (size_t i = 0; i < s->n_boards; i++)
 		add_board(&r, s->boards[i]);
