@@ -9,7 +9,7 @@
 #include "base/moment.h"
 #include "render/rows.h"
 #include "view/format.h"
-#include "view/stat.h"
+#include "view/smi.h"
 
 enum { HEADER_EVERY = 24 };
 
@@ -204,17 +204,9 @@ static void add_process(struct dmon *d, int64_t now_ms, const struct present_car
 	const struct present_process *p, struct str *out)
 {
 	char command[COMMAND_CAP] = "";
-	unsigned kind = p ? p->kind : 0;
 	begin_line(d, now_ms, c->id.index, out);
 	add_cell(d, out, " ", 11, p ? str_brief("%u", p->id.pid).text : "-");
-	add_cell(d, out, " ", 6,
-		!p ? "-"
-		   : str_brief("%s%s%s", kind & PROCESS_MPS ? "M+" : "",
-			     kind & PROCESS_COMPUTE ? "C" : "",
-			     !(kind & PROCESS_GRAPHICS) ? ""
-			     : kind & PROCESS_COMPUTE	? "+G"
-							: "G")
-				.text);
+	add_cell(d, out, " ", 6, p ? smi_type(p).text : "-");
 	for (size_t i = 0; i < d->n_columns; i++) {
 		int from = columns[d->columns[i]].from;
 		double value = NAN;

@@ -54,6 +54,11 @@ def test_a_process_has_all_that_the_driver_tells(driver):
         ["C+G", "80", "40", "20", "16", "-", "-", "1024", "-"]
 
 
+def test_a_client_of_mps_is_a_compute_process_too(sim):
+    row, = [row for row in columns(sim("dmon", "-p", "-c", "1", scenario=GAME.replace("both", "mps"))) if row["pid"] == "1004"]
+    assert row["type"] == "M+C"
+
+
 def test_the_newer_call_tells_of_more_engines(driver):
     rows = columns(driver("dmon", "-p", "-c", "1", scenario=GAME, missing=["nvmlDeviceGetProcessUtilization"]))
     use = {row["pid"]: [row[name] for name in ("sm", "mem", "enc", "dec", "jpg", "ofa")] for row in rows}
