@@ -301,16 +301,14 @@ static int has_ended(struct helper *h, struct err *e)
 	return err_set(e, ERR_WORLD, "the process %s has ended unexpectedly", h->name);
 }
 
-int helper_send(struct helper *h, const struct str *request, struct err *e)
+int helper_send(struct helper *h, const void *request, size_t len, struct err *e)
 {
-	const struct frame head = { FRAME_BYTES, 0, request->len };
+	const struct frame head = { FRAME_BYTES, 0, len };
 	if (h->ended)
 		return has_ended(h, e);
 	if (h->waiting)
 		return err_set(e, ERR_BUSY, "the process %s does not answer", h->name);
-	if (request->failed)
-		return err_memory(e);
-	if (!send_frame(h->fd, &head, str_text(request), 0))
+	if (!send_frame(h->fd, &head, request, 0))
 		return has_ended(h, e);
 	h->waiting = true;
 	return 0;

@@ -49,8 +49,8 @@ struct helper;
 int helper_new(struct helper **h, const struct helper_work *work, struct err *e);
 
 /* Sends a request. ERR_BUSY: an earlier request has no reply yet; ERR_WORLD: the helper has
- * ended, or out of memory. */
-int helper_send(struct helper *h, const struct str *request, struct err *e);
+ * ended. */
+int helper_send(struct helper *h, const void *request, size_t len, struct err *e);
 /* Waits at most `wait_ms` for the reply, which is valid until the next request. ERR_BUSY: there
  * is none yet; ERR_WORLD: the helper has ended, and a new one is needed. */
 int helper_receive(struct helper *h, int64_t wait_ms, const struct str **reply, struct err *e);

@@ -86,13 +86,14 @@ static const char *parse_date(const char *text, struct tm *tm)
 	return text;
 }
 
+const char *const moment_days[7] = { "sunday", "monday", "tuesday", "wednesday", "thursday",
+	"friday", "saturday" };
+
 /* "today", "yesterday", "monday", "mon": a word that ends at a blank, a digit or the end. `*tm`
  * is today, and becomes that day. `*repeats` is set to the days between two days of that name,
  * if there are several. */
 static const char *parse_day_name(const char *text, struct tm *tm, int *repeats)
 {
-	static const char *const names[] = { "sunday", "monday", "tuesday", "wednesday",
-		"thursday", "friday", "saturday" };
 	size_t len = strcspn(text, " 0123456789");
 	const char *rest = text + len;
 	if (len == 5 && strncasecmp(text, "today", len) == 0)
@@ -102,8 +103,8 @@ static const char *parse_day_name(const char *text, struct tm *tm, int *repeats)
 		return rest;
 	}
 	for (int day = 0; day < 7; day++) {
-		if ((len != 3 && len != strlen(names[day])) ||
-			strncasecmp(text, names[day], len) != 0)
+		if ((len != 3 && len != strlen(moment_days[day])) ||
+			strncasecmp(text, moment_days[day], len) != 0)
 			continue;
 		tm->tm_mday -= (tm->tm_wday - day + 7) % 7;
 		*repeats = 7;

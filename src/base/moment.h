@@ -31,6 +31,8 @@ struct brief moment_format(const char *format, int64_t ms, bool utc)
 	__attribute__((format(strftime, 1, 0)));
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */
 struct brief moment_iso(int64_t ms);
+/* "sunday", "monday" .. "saturday", as users write them. */
+extern const char *const moment_days[7];
 /* "Sun", "Mon" .. "Sat": strftime's %a depends on the locale, and reports are compared byte by
  * byte. */
 extern const char *const moment_weekdays[7];

@@ -99,12 +99,10 @@ bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc)
 static int not_a_time(const char *option, const char *text, struct err *e)
 {
 	/* The name of a period or a weekday that is like the text; NULL: none is. */
-	static const char *const days[] = { "monday", "tuesday", "wednesday", "thursday",
-		"friday", "saturday", "sunday" };
 	enum { PERIODS = sizeof(names) / sizeof(names[0]), DAYS = 7 };
 	struct nearest near = nearest_to(text, strlen(text));
 	for (size_t i = 0; i < PERIODS + DAYS; i++)
-		nearest_try(&near, i < PERIODS ? names[i].name : days[i - PERIODS]);
+		nearest_try(&near, i < PERIODS ? names[i].name : moment_days[i - PERIODS]);
 	const char *like = 4 * near.distance <= near.len ? near.name : NULL;
 	if (like)
 		return err_set(e, ERR_USAGE, "%s: '%s' is not a time; did you mean '%s'?",

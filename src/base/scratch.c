@@ -55,13 +55,10 @@ static void remove_all(void *context)
 /* Asks the helper for the directory. */
 static int ask(struct scratch *s, const char *parent, struct err *e)
 {
-	struct str request = { 0 };
 	const struct str *reply;
-	str_add(&request, parent);
-	int rc = helper_send(s->keeper, &request, e);
+	int rc = helper_send(s->keeper, parent, strlen(parent), e);
 	if (rc == 0)
 		rc = helper_receive(s->keeper, ANSWER_MS, &reply, e);
-	str_finish(&request);
 	if (rc)
 		return rc;
 	const char *path = str_text(reply);

@@ -117,20 +117,17 @@ static char *variable(const struct track_values *v, const char *name)
 	};
 	struct helper *helper = NULL;
 	struct err e = { 0 };
-	struct str request = { 0 };
 	const struct str *reply = NULL;
 	const char *own = v->pid ? NULL : secure_getenv(name);
 	char *value = own ? strdup(own) : NULL;
 	if (!v->pid || helper_new(&helper, &work, &e))
 		return value;
-	str_add(&request, name);
-	if (helper_send(helper, &request, &e) == 0 &&
+	if (helper_send(helper, name, strlen(name), &e) == 0 &&
 		helper_receive(helper, DEADLINE_MS, &reply, &e) == 0 && reply->len)
-		value = strdup(str_text(reply) + request.len + 1);
+		value = strdup(str_text(reply) + strlen(name) + 1);
 	int left = helper_free(helper, DEADLINE_MS);
 	if (left >= 0)
 		close(left);
-	str_finish(&request);
 	return value;
 }
 

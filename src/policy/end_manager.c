@@ -148,9 +148,8 @@ int end_manager_start(
 	const struct helper_work how = {
 		.name = "gua-manager", .serve = serve, .context = &work
 	};
-	const struct str go = { .data = (char[]){ "" } };
 	int rc = helper_new(h, &how, e);
-	return rc ? rc : helper_send(*h, &go, e);
+	return rc ? rc : helper_send(*h, "", 0, e);
 }
 
 bool end_manager_is_over(struct helper *h, struct err *e)

@@ -311,7 +311,6 @@ static uint32_t find_blamed(const struct helper *h, const struct reader_request 
 static int reader_process_ask(struct reader_process *p, const struct reader_request *request,
 	const struct str **reply, uint32_t *blamed)
 {
-	struct str bytes = { 0 };
 	struct err e = { 0 };
 	struct slow slow = { 0 };
 	char before[HELPER_PLACE_CAP];
@@ -319,9 +318,7 @@ static int reader_process_ask(struct reader_process *p, const struct reader_requ
 	if (!reader_process_is_there(p))
 		return ERR_WORLD;
 	helper_where(p->helper, before, sizeof(before));
-	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
-	int rc = helper_send(p->helper, &bytes, &e);
-	str_finish(&bytes);
+	int rc = helper_send(p->helper, request, sizeof(*request), &e);
 	if (rc == 0)
 		rc = wait_for_reply(p->helper, reply, &slow, &e);
 	if (rc == 0)

@@ -60,10 +60,7 @@ static struct helper *start(void)
 
 static int call(struct helper *h, const char *text, const struct str **reply, struct err *e)
 {
-	struct str request = { 0 };
-	str_add(&request, text);
-	int rc = helper_send(h, &request, e);
-	str_finish(&request);
+	int rc = helper_send(h, text, strlen(text), e);
 	return rc ? rc : helper_receive(h, PATIENCE_MS, reply, e);
 }
 
@@ -151,14 +148,11 @@ static void test_stuck(void **state)
 	(void)state;
 	struct helper *h = start();
 	const struct str *reply = NULL;
-	struct str request = { 0 };
 	struct err e = { 0 };
 	pid_t pid = helper_pid(h);
-	str_add(&request, "stuck");
-	assert_int_equal(helper_send(h, &request, &e), 0);
+	assert_int_equal(helper_send(h, "stuck", 5, &e), 0);
 	assert_int_equal(helper_receive(h, 10, &reply, &e), ERR_BUSY);
-	assert_int_equal(helper_send(h, &request, &e), ERR_BUSY);
-	str_finish(&request);
+	assert_int_equal(helper_send(h, "stuck", 5, &e), ERR_BUSY);
 	/* Signals of a terminal or a service manager do not end it, its owner does. */
 	kill(pid, SIGTERM);
 	kill(pid, SIGINT);
@@ -194,9 +188,7 @@ static void test_owner_dies(void **state)
 	if (owner == 0) {
 		struct helper *h = start();
 		pid_t pid = helper_pid(h);
-		struct str request = { 0 };
-		str_add(&request, "stuck");
-		helper_send(h, &request, NULL);
+		helper_send(h, "stuck", 5, NULL);
 		if (write(ends[1], &pid, sizeof(pid)) == sizeof(pid))
 			pause();
 		_exit(1);

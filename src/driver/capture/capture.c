@@ -189,10 +189,8 @@ static void give_up(struct capture *c, struct capture_unit unit)
 static bool exchange(struct capture *c, const struct capture_request *request,
 	struct capture_reply *reply, const char **text)
 {
-	struct str bytes = { 0 };
 	const struct str *got = NULL;
 	struct err e = { 0 };
-	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
 	const struct helper_work work = { .name = "gua-capture",
 		.begin = capture_call_begin,
 		.serve = capture_call_serve,
@@ -200,10 +198,9 @@ static bool exchange(struct capture *c, const struct capture_request *request,
 		.context = &c->caller };
 	if (!c->helper && !c->ended && helper_new(&c->helper, &work, &c->why) != 0)
 		c->ended = true;
-	bool well = c->helper && helper_send(c->helper, &bytes, &e) == 0 &&
+	bool well = c->helper && helper_send(c->helper, request, sizeof(*request), &e) == 0 &&
 		    helper_receive(c->helper, c->o->deadline_ms, &got, &e) == 0 &&
 		    got->len >= sizeof(*reply);
-	str_finish(&bytes);
 	c->crashed = !well && e.code != ERR_BUSY;
 	if (!well)
 		return false;

@@ -248,7 +248,8 @@ int apart_site_ask(struct apart_site *s, const struct str *request, const struct
 				    : "the process that asks the driver is not running");
 	if (s->busy)
 		return not_yet(s, e);
-	if (helper_send(s->helper, request, e) != 0) {
+	if (request->failed ? err_memory(e)
+			    : helper_send(s->helper, str_text(request), request->len, e)) {
 		apart_site_end(s);
 		s->why = *e;
 		return e->code;
