@@ -3,6 +3,7 @@
 #include "store/store_private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -589,9 +590,15 @@ static bool drop_holders(struct store *s)
 	return true;
 }
 
+static int active_first(const void *a, const void *b)
+{
+	const struct stored_holder *x = a, *y = b;
+	return array_compare(y->last_active_ms, x->last_active_ms);
+}
+
 /* Writes the holders that have changed since the last tick. The first tick replaces the table,
  * which may have the holders of another run. From time to time all are written anew, those that
- * have changed last: most of them will change again, and then they share pages. */
+ * were active last first: they will change again, and then they share pages. */
 static bool write_holders(struct store *s, const struct tick *t)
 {
 	s->n_next = t->n_holders;
@@ -601,18 +608,17 @@ static bool write_holders(struct store *s, const struct tick *t)
 			s->process_ids[h->process], h->kind, h->mem_bytes, h->since_ms,
 			h->last_active_ms };
 	}
-	if (!s->holders_known)
-		s->n_holders = 0;
 	bool anew = !s->holders_known || (!s->past && s->ticks % 64 == 0);
 	if (anew ? !sql_put(statement(s, STATEMENT_CLEAR_HOLDERS), NULL, SQL_INT(s->host))
 		 : !drop_holders(s))
 		return false;
-	for (size_t k = 0; k < 2 * s->n_next; k++) {
-		size_t i = k % s->n_next;
+	if (anew && s->n_next)
+		qsort(s->next, s->n_next, sizeof(*s->next), active_first);
+	for (size_t i = 0; i < s->n_next; i++) {
 		const struct stored_holder *now = &s->next[i];
-		const struct stored_holder *was = find_holder(s->holders, s->n_holders, now, i);
-		bool changed = !was || memcmp(was, now, sizeof(*now)) != 0;
-		if (changed != (k >= s->n_next) || !(changed || anew))
+		const struct stored_holder *was =
+			anew ? NULL : find_holder(s->holders, s->n_holders, now, i);
+		if (was && memcmp(was, now, sizeof(*now)) == 0)
 			continue;
 		if (!sql_put(statement(s, STATEMENT_HOLDER), NULL, SQL_INT(now->gpu),
 			    SQL_INT(now->process), SQL_INT(now->kind),
