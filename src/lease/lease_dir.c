@@ -61,7 +61,7 @@ struct seen {
 	int64_t heartbeat_ms; /* how often it beats */
 };
 
-/* A lease as its file says it. */
+/* A lease as its file says it; or a card that gua pick has reserved: its file is locked. */
 struct entry {
 	struct lease lease;
 	size_t place;
@@ -71,11 +71,6 @@ struct entry {
 	bool watched, has_cgroup, cgroup_gone;
 };
 
-/* A card that gua pick has reserved: a file that is locked. Of hosts with a scheduler only. */
-struct picked {
-	char uuid[UUID_CAP];
-	int64_t uid, pid, since_ms; /* since it was first seen */
-};
 enum { PICKS_MAX = 64 };
 
 struct lease_dir {
@@ -91,7 +86,7 @@ struct lease_dir {
 	size_t n_entries;
 	struct proc_card cards[PROC_CARDS_MAX];
 	size_t n_cards;
-	struct picked picks[PICKS_MAX];
+	struct entry *picks; /* of hosts with a scheduler only */
 	size_t n_picks;
 	bool has_number;    /* a lease names a card by its number */
 	int64_t cgroups_ms; /* when cgroups were looked for */
@@ -144,6 +139,7 @@ void lease_dir_close(struct lease_dir *d)
 	if (d->proc >= 0)
 		close(d->proc);
 	drop_entries(d->entries, d->n_entries);
+	drop_entries(d->picks, d->n_picks);
 	user_names_free(d->names);
 	str_finish(&d->problems);
 	free(d->out.v);
@@ -252,13 +248,14 @@ static const char *read_file(
 	return why;
 }
 
-/* Reading goes on with the other files if memory runs out: false. */
-static bool add_entry(struct lease_dir *d, const struct entry *entry)
+/* Adds an entry with these cards. If memory runs out, reading goes on with the others. */
+static void add_entry(
+	struct entry **all, size_t *n, const struct entry *entry, const char *cards)
 {
-	if (!array_one_more(&d->entries, d->n_entries))
-		return false;
-	d->entries[d->n_entries++] = *entry;
-	return true;
+	if (!array_one_more(all, *n))
+		return;
+	(*all)[*n] = *entry;
+	str_add(&(*all)[(*n)++].cards, cards);
 }
 
 /* For a lease that has only the number of its user. */
@@ -305,10 +302,8 @@ static void take_lease(struct lease_dir *d, size_t place, const char *name, stru
 		.numbering = find_numbering(f.numbering),
 		.written_ms = c->written_ms,
 		.watched = f.watched && strcmp(f.watched, "yes") == 0 };
-	str_add(&entry.cards, f.cards);
 	name_owner(d, &entry.lease);
-	if (!add_entry(d, &entry))
-		str_finish(&entry.cards);
+	add_entry(&d->entries, &d->n_entries, &entry, f.cards);
 }
 
 /* A card of a job, in a file of others that is named after the card. */
@@ -328,10 +323,8 @@ static void take_card(struct lease_dir *d, size_t place, const char *card,
 		.place = place,
 		.numbering = -1,
 		.written_ms = written_ms };
-	str_add(&entry.cards, card);
 	name_owner(d, &entry.lease);
-	if (!add_entry(d, &entry))
-		str_finish(&entry.cards);
+	add_entry(&d->entries, &d->n_entries, &entry, card);
 }
 
 /* "JOB UID" of jobstats; or the lines of a job mapping: a job each, which share the card. */
@@ -431,13 +424,15 @@ static bool is_number(const char *card)
 	return card[strspn(card, "0123456789.")] == '\0';
 }
 
-/* By kind and id; of several about one job, the one that is believed is first. */
+/* By kind and id; of several about one job, the one that is believed is first. A pick has an
+ * entry for each of its cards. */
 static int compare_leases(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 	int order = x->lease.kind != y->lease.kind ? (int)x->lease.kind - (int)y->lease.kind
 						   : strcmp(x->lease.id, y->lease.id);
-	return order ? order : array_compare((int64_t)x->place, (int64_t)y->place);
+	order = order ? order : array_compare((int64_t)x->place, (int64_t)y->place);
+	return order ? order : strcmp(str_text(&x->cards), str_text(&y->cards));
 }
 
 /* Reads everything again. What was seen of a job's cgroup is kept. */
@@ -517,55 +512,60 @@ static bool has_file(DIR *dir)
 	return has;
 }
 
+/* Adds a card that a process has reserved since it was first seen. */
+static void add_pick(struct lease_dir *d, const struct lease_file *f, const char *uuid,
+	const struct entry *before, size_t n_before, int64_t now_ms)
+{
+	struct entry entry = { .lease = lease_file_lease(f, LEASE_PICK, now_ms),
+		.numbering = -1 };
+	for (size_t i = 0; i < n_before; i++)
+		if (strcmp(before[i].lease.id, f->id) == 0 &&
+			strcmp(str_text(&before[i].cards), uuid) == 0)
+			entry.lease.since_ms = before[i].lease.since_ms;
+	name_owner(d, &entry.lease);
+	add_entry(&d->picks, &d->n_picks, &entry, uuid);
+}
+
 /* Reads the lock files of gua pick, which are named UUID.UID. The kernel says who has locked
- * them; what is in them does not count. Returns how many there are. */
-static size_t read_picks(
-	const struct lease_dir *d, struct picked found[PICKS_MAX], int64_t now_ms)
+ * them; what is in them does not count. `before`: those of the last time. */
+static void read_picks(
+	struct lease_dir *d, const struct entry *before, size_t n_before, int64_t now_ms)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	size_t n = 0;
 	struct idmap locked = { 0 };
 	DIR *dir = file_path(path, "%s/run/lock/gua", d->o.root) ? opendir(path) : NULL;
 	/* Most hosts have no pick, and need not read all locks. */
 	bool any = has_file(dir) && proc_locked_inodes(d->proc, &locked) && locked.n;
-	for (struct dirent *file; any && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
+	for (struct dirent *file;
+		any && d->n_picks < PICKS_MAX && (file = readdir(dir)) != NULL;) {
 		/* Any user may make any number of files here. */
 		if (idmap_get(&locked, (int64_t)file->d_ino) == IDMAP_NONE)
 			continue;
-		struct picked *p = &found[n];
 		struct lock_owner owner;
 		size_t len = strcspn(file->d_name, ".");
-		char card[UUID_CAP];
-		memset(p, 0, sizeof(*p));
+		char uuid[UUID_CAP], card[UUID_CAP], id[32];
 		if (!file->d_name[len] || len >= UUID_CAP || !strchr("GM", file->d_name[0]))
 			continue;
-		memcpy(p->uuid, file->d_name, len);
-		const char *list = p->uuid; /* any user may make a file of any name here */
-		if (!lease_file_card(&list, card) || strcmp(card, p->uuid) != 0 ||
+		snprintf(uuid, sizeof(uuid), "%.*s", (int)len, file->d_name);
+		const char *list = uuid; /* any user may make a file of any name here */
+		if (!lease_file_card(&list, card) || strcmp(card, uuid) != 0 ||
 			fstatat(dirfd(dir), file->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			!S_ISREG(st.st_mode) ||
 			strtoll(file->d_name + len + 1, NULL, 10) != (long long)st.st_uid)
 			continue;
-		p->pid = proc_lock_pid(d->proc, &(struct file_id){ st.st_dev, st.st_ino });
+		int64_t pid = proc_lock_pid(d->proc, &(struct file_id){ st.st_dev, st.st_ino });
+		struct lease_file f = LEASE_FILE_NONE;
+		snprintf(id, sizeof(id), "%lld", (long long)pid);
+		f.id = id;
 		/* Any user may lock the file of another. */
-		p->uid = proc_lock_owner(&owner, d->proc, p->pid) ? owner.uid : st.st_uid;
-		p->since_ms = now_ms;
-		for (size_t i = 0; i < d->n_picks; i++)
-			if (d->picks[i].pid == p->pid && strcmp(d->picks[i].uuid, p->uuid) == 0)
-				p->since_ms = d->picks[i].since_ms;
-		n += p->pid > 0;
+		f.uid = proc_lock_owner(&owner, d->proc, pid) ? owner.uid : st.st_uid;
+		if (pid > 0)
+			add_pick(d, &f, uuid, before, n_before, now_ms);
 	}
 	if (dir)
 		closedir(dir);
 	idmap_finish(&locked);
-	return n;
-}
-
-static int compare_picks(const void *a, const void *b)
-{
-	const struct picked *x = a, *y = b;
-	return x->pid != y->pid ? array_compare(x->pid, y->pid) : strcmp(x->uuid, y->uuid);
 }
 
 static bool has_source(const struct lease_dir *d)
@@ -576,45 +576,19 @@ static bool has_source(const struct lease_dir *d)
 	return has;
 }
 
-/* Returns whether picks have come or gone. */
+/* Returns whether there are picks, or were. */
 static bool look_at_picks(struct lease_dir *d, int64_t now_ms)
 {
-	struct picked found[PICKS_MAX];
-	size_t n = has_source(d) ? read_picks(d, found, now_ms) : 0;
-	if (n)
-		qsort(found, n, sizeof(*found), compare_picks);
-	if (n == d->n_picks && (!n || memcmp(found, d->picks, n * sizeof(*found)) == 0))
-		return false;
-	memcpy(d->picks, found, n * sizeof(*found));
-	d->n_picks = n;
-	return true;
-}
-
-/* Appends the picks: one lease for the cards of a process. */
-static bool add_picks(struct lease_dir *d, struct leases *out)
-{
-	for (size_t i = 0; i < d->n_picks; i++) {
-		const struct picked *p = &d->picks[i];
-		if (!array_one_more(&out->cards, out->n_cards) ||
-			!array_one_more(&out->v, out->n))
-			return false;
-		memcpy(out->cards[out->n_cards++].uuid, p->uuid, UUID_CAP);
-		if (i && d->picks[i - 1].pid == p->pid) {
-			out->v[out->n - 1].n_cards++;
-			continue;
-		}
-		char id[32];
-		snprintf(id, sizeof(id), "%lld", (long long)p->pid);
-		struct lease_file f = LEASE_FILE_NONE;
-		f.id = id;
-		f.uid = p->uid;
-		struct lease l = lease_file_lease(&f, LEASE_PICK, p->since_ms);
-		name_owner(d, &l);
-		l.first_card = out->n_cards - 1;
-		l.n_cards = 1;
-		memcpy(&out->v[out->n++], &l, sizeof(l));
-	}
-	return true;
+	struct entry *before = d->picks;
+	size_t n_before = d->n_picks;
+	d->picks = NULL;
+	d->n_picks = 0;
+	if (has_source(d))
+		read_picks(d, before, n_before, now_ms);
+	drop_entries(before, n_before);
+	if (d->n_picks)
+		qsort(d->picks, d->n_picks, sizeof(*d->picks), compare_leases);
+	return n_before || d->n_picks;
 }
 
 /* The moment after which a watcher counts as silent. */
@@ -663,19 +637,19 @@ static const char *card_of(const struct lease_dir *d, int numbering, const char 
 	return "";
 }
 
-/* Appends the cards of a lease. The prolog of jobstats writes the number of a card and its
- * UUID: then only the UUID counts. */
+/* Appends the cards of the last lease. The prolog of jobstats writes the number of a card and
+ * its UUID: then only the UUID counts. */
 static bool add_cards(const struct lease_dir *d, const struct entry *n, struct leases *out)
 {
-	struct lease *l = &out->v[out->n];
+	struct lease *l = &out->v[out->n - 1];
 	const char *list = str_text(&n->cards);
 	char card[UUID_CAP];
 	bool has_uuid = false;
 	while (lease_file_card(&list, card))
 		has_uuid |= !is_number(card);
 	bool skip_numbers = has_uuid && places[n->place].form == FORM_JOBSTATS;
-	l->first_card = out->n_cards;
-	l->n_cards = 0;
+	if (!l->n_cards)
+		l->first_card = out->n_cards;
 	list = str_text(&n->cards);
 	while (l->n_cards < CARDS_MAX && lease_file_card(&list, card)) {
 		if (is_number(card) && skip_numbers)
@@ -710,27 +684,30 @@ static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
 {
 	d->next_ms = INT64_MAX;
 	out->has_source = has_source(d);
-	for (size_t i = 0; i < d->n_entries; i++) {
-		const struct entry *n = &d->entries[i];
+	for (size_t i = 0; i < d->n_entries + d->n_picks; i++) {
+		const struct entry *n =
+			i < d->n_entries ? &d->entries[i] : &d->picks[i - d->n_entries];
 		const struct lease *last = out->n ? &out->v[out->n - 1] : NULL;
-		int64_t answered_ms = 0, silent = silent_ms(d, n, &answered_ms);
-		/* Another place has said it already. */
-		if (last && last->kind == n->lease.kind && strcmp(last->id, n->lease.id) == 0)
+		bool again = last && last->kind == n->lease.kind &&
+			     strcmp(last->id, n->lease.id) == 0;
+		int64_t answered_ms = 0,
+			silent = n->watched ? silent_ms(d, n, &answered_ms) : 0;
+		if (again && n->lease.kind != LEASE_PICK) /* another place has said it */
 			continue;
 		if (!is_there(d, n, now_ms, n->watched && now_ms <= silent))
 			continue;
-		if (!array_one_more(&out->v, out->n))
+		if (!again && !array_one_more(&out->v, out->n))
 			return false;
-		memcpy(&out->v[out->n], &n->lease, sizeof(n->lease));
+		if (!again)
+			memcpy(&out->v[out->n++], &n->lease, sizeof(n->lease));
 		if (n->watched && now_ms > silent)
-			out->v[out->n].unknown_since_ms = answered_ms;
+			out->v[out->n - 1].unknown_since_ms = answered_ms;
 		else if (n->watched && silent < d->next_ms)
 			d->next_ms = silent + 1;
 		if (!add_cards(d, n, out))
 			return false;
-		out->n++;
 	}
-	return add_picks(d, out);
+	return true;
 }
 
 static bool are_equal(const struct leases *a, const struct leases *b)
