@@ -405,9 +405,7 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 	add_spikes(m, t);
 	m->round_s = now_s;
 	double took_s = cpu_now() + cpu_elsewhere(t) - before_s;
-	took_s = took_s < 0 ? 0 : took_s;
-	m->credit_s -= took_s;
-	m->spent_s += took_s;
+	m->credit_s -= took_s > 0 ? took_s : 0;
 }
 
 void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_bytes)

@@ -34,7 +34,6 @@ struct memory {
 	double round_s;	       /* when the last round was, or -1 */
 	double status_s;       /* when high-water marks were last read, or -1 */
 	double counters_s;     /* when read_counters() last read switches and I/O */
-	double spent_s;	       /* CPU time of all rounds */
 };
 
 void memory_init(struct memory *m);
