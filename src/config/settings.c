@@ -33,15 +33,17 @@ void *settings_append(
 	return item ? memcpy(at, item, size) : memset(at, 0, size);
 }
 
-/* Adds an error with a text that is safe to print. What does not fit is dropped. */
-static void settings_add_error(struct settings *s, size_t file, size_t line, const char *text)
+/* Adds an error with a text that is safe to print. NULL: it does not fit, and is dropped. */
+static struct settings_error *add_error(
+	struct settings *s, size_t file, size_t line, const char *text)
 {
 	if (s->n_errors == SETTINGS_MAX_ERRORS || !array_one_more(&s->errors, s->n_errors))
-		return;
+		return NULL;
 	const char *copy = arena_text(&s->arena, text);
 	s->errors[s->n_errors++] = (struct settings_error){
 		.file = file, .line = line, .text = copy ? copy : ERR_MEMORY_TEXT
 	};
+	return &s->errors[s->n_errors - 1];
 }
 
 /* Reports what is wrong in the file that is being read. */
@@ -55,7 +57,7 @@ __attribute__((format(printf, 3, 4))) static void report(
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
 	err_set(&e, ERR_USAGE, "%s", raw); /* makes it safe to print */
-	settings_add_error(s, s->n_files - 1, line, e.text);
+	add_error(s, s->n_files - 1, line, e.text);
 }
 
 static const struct config_section *find_section(
@@ -222,7 +224,7 @@ int settings_read(
 			break;
 		}
 		if (item.kind == INI_WRONG)
-			settings_add_error(s, s->n_files - 1, item.line, item.first);
+			add_error(s, s->n_files - 1, item.line, item.first);
 		else if (item.kind == INI_SECTION)
 			rc = take_section(s, &place, &item, e);
 		else
@@ -234,11 +236,9 @@ int settings_read(
 int settings_refuse(struct settings *s, const char *file, const char *why, struct err *e)
 {
 	int rc = add_file(s, file, e);
-	size_t before = s->n_errors;
-	if (!rc)
-		settings_add_error(s, s->n_files - 1, 0, why);
-	if (s->n_errors > before)
-		s->errors[before].whole = true;
+	struct settings_error *error = rc ? NULL : add_error(s, s->n_files - 1, 0, why);
+	if (error)
+		error->whole = true;
 	return rc;
 }
 
@@ -298,7 +298,7 @@ void settings_blame(struct settings *s, const char *section, const char *key, co
 		if (item->key && !item->wrong && !item->beaten &&
 			strcmp(item->section->name, section) == 0 &&
 			strcmp(item->name, key) == 0) {
-			settings_add_error(s, item->file, item->line, why);
+			add_error(s, item->file, item->line, why);
 			return;
 		}
 	}
@@ -422,7 +422,7 @@ static int try_one(struct settings *s, struct setting *item, void *values, struc
 	int rc = set_value(&v, base, &own);
 	if (rc == ERR_USAGE) {
 		item->wrong = true;
-		settings_add_error(s, item->file, item->line, own.text);
+		add_error(s, item->file, item->line, own.text);
 		return 0;
 	}
 	if (rc)
