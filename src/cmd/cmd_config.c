@@ -154,16 +154,17 @@ static void show_all(const struct printer *p)
 	}
 }
 
-static const char *const found_names[] = {
-	[CONFIG_MISSING] = "not there",
-	[CONFIG_READ] = "read",
-	[CONFIG_DENIED] = "may not be read",
-	[CONFIG_REFUSED] = "not used",
+static const struct {
+	const char *text, *key; /* in JSON */
+} found_names[] = {
+	[CONFIG_MISSING] = { "not there", "missing" },
+	[CONFIG_READ] = { "read", "read" },
+	[CONFIG_DENIED] = { "may not be read", "denied" },
+	[CONFIG_REFUSED] = { "not used", "refused" },
 };
 
 static void print_json(struct str *out, const struct configuration *c)
 {
-	static const char *const names[] = { "missing", "read", "denied", "refused" };
 	const struct settings *s = &c->settings;
 	struct json j = { .out = out, .lines = 2 };
 	json_open(&j, NULL, '{');
@@ -172,7 +173,7 @@ static void print_json(struct str *out, const struct configuration *c)
 	for (size_t i = 0; i < c->n_places; i++) {
 		json_open(&j, NULL, '{');
 		json_safe(&j, "path", c->places[i].path);
-		json_text(&j, "status", names[c->places[i].found]);
+		json_text(&j, "status", found_names[c->places[i].found].key);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
@@ -203,8 +204,9 @@ static void print_check(struct str *out, const struct configuration *c)
 	for (size_t i = 0; i < c->n_places && !c->settings.n_errors; i++) {
 		add_escaped(out, c->places[i].path);
 		str_addf(out, ": %s\n",
-			c->places[i].found == CONFIG_READ ? "no errors"
-							  : found_names[c->places[i].found]);
+			c->places[i].found == CONFIG_READ
+				? "no errors"
+				: found_names[c->places[i].found].text);
 	}
 }
 
@@ -223,7 +225,7 @@ static int show(const struct call *call)
 		for (size_t i = 0; i < c->n_places; i++) {
 			str_add(&out, "# ");
 			add_escaped(&out, c->places[i].path);
-			str_addf(&out, ": %s\n", found_names[c->places[i].found]);
+			str_addf(&out, ": %s\n", found_names[c->places[i].found].text);
 		}
 		show_all(&(struct printer){ &c->settings, &out, NULL });
 		if (c->settings.n_errors)

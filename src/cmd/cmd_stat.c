@@ -143,7 +143,7 @@ static size_t line_columns(const char *line, size_t len)
  * scrolling would mix them with the previous frame. */
 static void show_screen(const char *text)
 {
-	struct terminal_size size = terminal_size();
+	struct terminal_size size = terminal_size(STDOUT_FILENO);
 	size_t left = 0, used = 0;
 	bool sized = size.rows && size.columns;
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "subtrack/subtrack.h"
@@ -106,7 +107,7 @@ static int combine(const struct values *v, struct err *e)
 struct session_list {
 	struct subtrack_session items[MAX_SESSIONS];
 	size_t n;
-	char *names[TEXT_LIST_MAX]; /* of those that the command line names; heap */
+	struct arena names; /* of those that the command line names */
 };
 
 /* Finds the sessions: those of the configuration file, overridden by those of the command line.
@@ -130,8 +131,8 @@ static int find_sessions(
 		if (!equals || equals == v->maps.items[i] || !equals[1])
 			return err_set(
 				e, ERR_USAGE, "-m takes NAME=FILE, not '%s'", v->maps.items[i]);
-		char *own = strndup(v->maps.items[i], (size_t)(equals - v->maps.items[i]));
-		list->names[i] = own;
+		const char *own = arena_textf(&list->names, "%.*s",
+			(int)(equals - v->maps.items[i]), v->maps.items[i]);
 		if (!own)
 			return err_memory(e);
 		size_t at = 0;
@@ -187,8 +188,7 @@ static int compare(const struct command *self, const struct values *v, struct er
 			subtrack_print_comparison(&out, c.result);
 		rc = cmd_print_to(v->output, self, &out, e);
 	}
-	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
-		free(list.names[i]);
+	arena_finish(&list.names);
 	str_finish(&c.warnings);
 	json_decref(c.result);
 	json_decref(config);

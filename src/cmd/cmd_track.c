@@ -325,7 +325,7 @@ static void take_sample(struct session *s)
 	if (!s->progress)
 		return;
 	struct str line = { 0 };
-	int columns = (int)terminal_size_of(STDERR_FILENO).columns;
+	int columns = (int)terminal_size(STDERR_FILENO).columns;
 	track_progress(&line, &sample, (columns ? columns : 80) - 1);
 	fprintf(stderr, "\r\033[K%s", str_text(&line));
 	str_finish(&line);

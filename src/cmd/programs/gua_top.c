@@ -31,8 +31,8 @@ static int show(const struct call *call, const struct live_session *s,
 		/* The width is that of the terminal, else COLUMNS, else a default. */
 		const char *variable = getenv("COLUMNS");
 		long columns = variable ? strtol(variable, NULL, 10) : 0;
-		if (terminal_size().columns)
-			columns = (long)terminal_size().columns;
+		if (terminal_size(STDOUT_FILENO).columns)
+			columns = (long)terminal_size(STDOUT_FILENO).columns;
 		columns = columns <= 0		    ? PLAIN_COLUMNS
 			  : columns < LEAST_COLUMNS ? LEAST_COLUMNS
 			  : columns > MOST_COLUMNS  ? MOST_COLUMNS

@@ -53,7 +53,7 @@ bool terminal_is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-struct terminal_size terminal_size_of(int fd)
+struct terminal_size terminal_size(int fd)
 {
 	struct winsize size = { 0 };
 	if (ioctl(fd, TIOCGWINSZ, &size) != 0)
@@ -61,15 +61,10 @@ struct terminal_size terminal_size_of(int fd)
 	return (struct terminal_size){ size.ws_row, size.ws_col };
 }
 
-struct terminal_size terminal_size(void)
-{
-	return terminal_size_of(STDOUT_FILENO);
-}
-
 size_t terminal_columns(void)
 {
 	enum { USUAL_COLUMNS = 80, UNCUT_COLUMNS = 2000 };
-	size_t columns = terminal_size().columns;
+	size_t columns = terminal_size(STDOUT_FILENO).columns;
 	if (columns)
 		return columns;
 	return isatty(STDOUT_FILENO) ? USUAL_COLUMNS : UNCUT_COLUMNS;
@@ -156,7 +151,7 @@ int terminal_page(const struct command *self, struct str *out, bool none)
 {
 	static const char *const names[] = { "GUA_PAGER", "PAGER" };
 	const char *command = NULL;
-	size_t rows = terminal_size().rows, lines = 0;
+	size_t rows = terminal_size(STDOUT_FILENO).rows, lines = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !command; i++)
 		command = secure_getenv(names[i]);
 	command = command ? command : "less";

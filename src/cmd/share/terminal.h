@@ -33,10 +33,8 @@ struct terminal_size {
 	size_t rows, columns;
 };
 
-/* The size of the terminal; 0 if standard output is not a terminal or the size is unknown. */
-struct terminal_size terminal_size(void);
-/* The same for another open file. */
-struct terminal_size terminal_size_of(int fd);
+/* The size of the terminal that is open; 0 if it is none or the size is unknown. */
+struct terminal_size terminal_size(int fd);
 
 /* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
  * cut, for use with grep. */
