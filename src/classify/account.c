@@ -360,7 +360,8 @@ static bool is_joined(
 	int64_t gap_ms = s->at_ms - a->stamp_ms;
 	bool dry = a->before[COVER_BESIDE - 1] == 0 && s->pct == 0 && !s->suspect &&
 		   a->stamp_ms >= a->torn_ms;
-	return a->stamp_ms >= 0 && gap_ms <= (dry && d->dry_ms ? d->dry_ms : d->hold_ms);
+	return a->stamp_ms >= 0 &&
+	       gap_ms <= (dry && d->hold.dry_ms ? d->hold.dry_ms : d->hold.hold_ms);
 }
 
 /* Returns the begin of a sample's period: the stamp of the one before, or the moment up to
@@ -370,9 +371,9 @@ static int64_t begin_of(
 {
 	if (is_joined(a, s, d))
 		return a->stamp_ms;
-	if (a->stamp_ms < 0 && s->at_ms - a->covered_ms <= d->hold_ms)
+	if (a->stamp_ms < 0 && s->at_ms - a->covered_ms <= d->hold.hold_ms)
 		return a->covered_ms;
-	return s->at_ms - d->period_ms;
+	return s->at_ms - d->hold.period_ms;
 }
 
 /* Accounts the even time that was put off. */
@@ -454,10 +455,10 @@ static void take_change(struct account *a, const struct account_sample *s,
 	bool lone = differs(a->before[0], last, on->rules);
 	int64_t length_ms = s->at_ms - a->stamp_ms;
 	double level = lone ? (last + 100) / 2 : fmax(a->before[0], last);
-	double excess_ms = cover_excess(level, active_pct) * (double)d->reading_ms;
+	double excess_ms = cover_excess(level, active_pct) * (double)d->hold.reading_ms;
 	/* A reading is the driver's newest sample. On the average the middle of its period is
 	 * one period ago. */
-	double back_ms = (double)d->reading_ms;
+	double back_ms = (double)d->hold.reading_ms;
 	/* A lone stretch stands also for the excess of those that were missed. */
 	if (last >= active_pct)
 		back_ms += lone ? 1.5 * excess_ms : excess_ms;
@@ -480,7 +481,7 @@ static void take_reading(struct account *a, const struct account_sample *s,
 	int64_t begin_ms = begin_of(a, s, d);
 	bool changed = joined && differs(a->before[1], s->pct, on->rules);
 	/* Two readings at a time may be of the same sample: they count as one. */
-	bool same = joined && !changed && s->at_ms - begin_ms < d->reading_ms;
+	bool same = joined && !changed && s->at_ms - begin_ms < d->hold.reading_ms;
 	double before = a->before[0];
 	if (begin_ms > a->covered_ms)
 		account_unobserved(a, begin_ms, on->ledger);
@@ -506,7 +507,7 @@ static double neighbour(const struct account_drain *d, size_t i, int64_t at_ms)
 	if (i >= d->n_samples)
 		return NAN;
 	struct account_sample s = sample_at(d, i);
-	return s.suspect || s.at_ms - at_ms > d->hold_ms ? NAN : s.pct;
+	return s.suspect || s.at_ms - at_ms > d->hold.hold_ms ? NAN : s.pct;
 }
 
 /* Accounts the sample that was held back; sample `i` of the drain is the next. */
@@ -526,10 +527,10 @@ static int64_t period_begin_ms(const struct account_drain *d, size_t i)
 {
 	int64_t at_ms = d->samples[i].wall_us / 1000;
 	size_t other = i > 0 ? i - 1 : 1;
-	if (d->polled || d->whole || other >= d->n_samples)
+	if (d->polled || d->hold.whole || other >= d->n_samples)
 		return at_ms;
 	int64_t apart_ms = llabs(d->samples[other].wall_us / 1000 - at_ms);
-	return apart_ms <= d->hold_ms ? at_ms - apart_ms : at_ms;
+	return apart_ms <= d->hold.hold_ms ? at_ms - apart_ms : at_ms;
 }
 
 int64_t account_begin_ms(
@@ -574,7 +575,7 @@ static void take_use(
 	for (size_t i = 0; d->parts && i < on->n; i++)
 		on->holders[i].turn = turns_in_all(d->parts, d->parts->pct[i],
 			on->holders[i].before_pct, on->rules->active_util_pct);
-	if (a->steady_to_ms > a->covered_ms && !d->polled && !d->whole)
+	if (a->steady_to_ms > a->covered_ms && !d->polled && !d->hold.whole)
 		classify_swap(on->holders, on->n, a->steady_to_ms);
 }
 
@@ -622,7 +623,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 			a->led = false;
 			a->turn_ms = INT64_MIN;
 		}
-		if (d->polled || d->whole) {
+		if (d->polled || d->hold.whole) {
 			take_reading(a, &s, d, on);
 			continue;
 		}
@@ -634,9 +635,9 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 	account_even(a, on);
 	if (d->n_samples) {
 		keep_use(d, on);
-		a->latest = (struct account_drain){
-			.hold_ms = d->hold_ms, .period_ms = d->period_ms, .dry_ms = d->dry_ms
-		};
+		a->latest = (struct account_drain){ .hold = { .hold_ms = d->hold.hold_ms,
+							    .period_ms = d->hold.period_ms,
+							    .dry_ms = d->hold.dry_ms } };
 	}
 	divide_energy(a, on);
 }
@@ -688,9 +689,9 @@ void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 	if (a->holds)
 		take_held(a, &a->latest, 0, on);
 	if (a->stamp_ms >= 0 && to_ms > a->covered_ms) {
-		int64_t most_ms = a->stamp_ms + a->latest.hold_ms;
+		int64_t most_ms = a->stamp_ms + a->latest.hold.hold_ms;
 		account_pct(a, a->before[1],
-			to_ms <= most_ms ? to_ms : a->stamp_ms + a->latest.period_ms, on);
+			to_ms <= most_ms ? to_ms : a->stamp_ms + a->latest.hold.period_ms, on);
 		account_unobserved(a, to_ms, on->ledger);
 	}
 	settle(a, on->ledger, false);

@@ -15,21 +15,19 @@
 #include "classify/leased.h"
 #include "classify/ledger.h"
 #include "classify/idle_spells.h"
+#include "driver/ring.h"
 #include "model/reading.h"
 
 /* The results of a drain for one card. */
 struct account_drain {
 	const struct util_sample *samples; /* in time order */
 	size_t n_samples;
-	int64_t hold_ms;      /* samples further apart than this leave a gap ... */
-	int64_t period_ms;    /* ... after which a sample accounts for no more than this */
-	int64_t dry_ms;	      /* instead of hold_ms between two samples of 0; 0: the same */
-	bool polled;	      /* single readings: the moment of a change is not known */
-	int64_t reading_ms;   /* the period that a single reading is of */
-	bool whole;	      /* samples are shorter than the time between them */
-	const bool *suspect;  /* by sample: it is not trusted; NULL: all are trusted */
-	bool use_known;	      /* the driver reports the use of processes */
-	const double *sm_pct; /* of each holder, NAN unknown */
+	struct ring_hold hold; /* dry_ms: instead of hold_ms between two samples of 0; 0: the
+				  same */
+	bool polled;	       /* single readings: the moment of a change is not known */
+	const bool *suspect;   /* by sample: it is not trusted; NULL: all are trusted */
+	bool use_known;	       /* the driver reports the use of processes */
+	const double *sm_pct;  /* of each holder, NAN unknown */
 	const struct turn_parts *parts; /* the same in parts of the drain; NULL: not known */
 	const bool *uses_engine;	/* of each holder: another engine; NULL: none does */
 	bool one_session; /* all holders belong to one session: the card's use is that session's

@@ -600,17 +600,11 @@ static void take_drain(
 	}
 	note_suspects(w, i, r, now_ms);
 	find_use(w, card, r);
-	struct ring_hold hold =
-		ring_hold_of(r->util_kind, s->sample_period_us, w->pace.drain_ms);
 	struct account_drain drain = {
 		.samples = r->samples + skipped,
 		.n_samples = r->n_samples - skipped,
-		.hold_ms = hold.hold_ms,
-		.period_ms = hold.period_ms,
-		.dry_ms = hold.dry_ms,
+		.hold = ring_hold_of(r->util_kind, s->sample_period_us, w->pace.drain_ms),
 		.polled = r->util_kind == UTIL_POLLED,
-		.reading_ms = hold.reading_ms,
-		.whole = hold.whole,
 		.suspect = w->suspect + skipped,
 		.use_known = r->process_util_known,
 		.sm_pct = w->sm_pct,

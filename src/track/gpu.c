@@ -144,16 +144,11 @@ static void gpu_card_drain(struct gpu *g, struct gpu_card *c, const struct card_
 	}
 	if (!reading_util_is_known(r->util_kind))
 		return;
-	struct ring_hold hold = ring_hold_of(r->util_kind, period_us, DRAIN_MS);
 	struct account_drain drain = {
 		.samples = r->samples,
 		.n_samples = r->n_samples,
-		.hold_ms = hold.hold_ms,
-		.period_ms = hold.period_ms,
-		.dry_ms = hold.dry_ms,
+		.hold = ring_hold_of(r->util_kind, period_us, DRAIN_MS),
 		.polled = r->util_kind == UTIL_POLLED,
-		.reading_ms = hold.reading_ms,
-		.whole = hold.whole,
 		.use_known = r->process_util_known,
 		.sm_pct = c->sm_pct,
 		.sm_active_pct = NAN,

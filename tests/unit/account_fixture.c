@@ -84,8 +84,7 @@ struct account_drain ring(const struct util_sample *samples, size_t n)
 {
 	return (struct account_drain){ .samples = samples,
 		.n_samples = n,
-		.hold_ms = 2000,
-		.period_ms = 200,
+		.hold = { .hold_ms = 2000, .period_ms = 200 },
 		.sm_active_pct = NAN };
 }
 

@@ -52,7 +52,7 @@ static void test_a_ring_that_runs_dry(void **state)
 	struct util_sample s[] = { at(0, 0), at(200, 0), at(5000, 0), at(5200, 50), at(5400, 0),
 		at(13000, 0), at(30000, 0) };
 	struct account_drain d = ring(s, 7);
-	d.dry_ms = 8500;
+	d.hold.dry_ms = 8500;
 	drain_as(f, d, NULL, 0);
 	flush(f, 30000, NULL, 0);
 	assert_int_equal(sum_ms(f, CARD_ACTIVE), 100);
@@ -69,7 +69,7 @@ static void test_a_ring_that_runs_dry_after_a_loss(void **state)
 			   later[] = { at(10000, 0), at(10200, 0) };
 	struct account_drain drains[] = { ring(before, 1), ring(after, 3), ring(later, 2) };
 	for (int i = 0; i < 3; i++) {
-		drains[i].dry_ms = 8500;
+		drains[i].hold.dry_ms = 8500;
 		if (i == 1)
 			account_torn(&f->account, T0 + 5400);
 		drain_as(f, drains[i], NULL, 0);

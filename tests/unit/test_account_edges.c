@@ -164,7 +164,7 @@ static int64_t read_bursts(struct fixture *f, int64_t long_ms)
 		struct util_sample s = at(t, hi > lo ? 60 * (double)(hi - lo) / READ_MS : 0);
 		struct account_drain d = ring(&s, 1);
 		d.polled = true;
-		d.reading_ms = READ_MS;
+		d.hold.reading_ms = READ_MS;
 		drain_as(f, d, NULL, 0);
 	}
 	return sum_ms(f, CARD_ACTIVE) - long_ms * BURSTS;
