@@ -192,20 +192,12 @@ static int take_card(
 	if (!card || !idmap_put(&file->places, sqlite3_column_int64(row, 0),
 			     (uint32_t)file->part->a.n_cards - 1))
 		return err_memory(e);
-	*card = (struct audit_card){ .host = record };
-	sql_text(row, 2, card->id.uuid, sizeof(card->id.uuid));
-	sql_text(row, 3, card->id.name, sizeof(card->id.name));
-	sql_text(row, 4, card->id.parent_uuid, sizeof(card->id.parent_uuid));
-	sql_text(row, 5, card->id.pci, sizeof(card->id.pci));
-	card->id.index = sqlite3_column_int(row, 6);
-	card->id.mig_index = (int)sql_int(row, 7, -1);
-	card->id.gpu_instance = (int)sql_int(row, 8, -1);
-	card->id.compute_instance = (int)sql_int(row, 9, -1);
-	card->id.mem_total_bytes = sql_int(row, 10, -1);
-	sql_text(row, 11, card->status, sizeof(card->status));
-	card->first_seen_ms = sql_int(row, 12, 0);
-	card->last_seen_ms = sql_int(row, 13, 0);
-	sql_text(row, 14, card->source, sizeof(card->source));
+	*card = (struct audit_card){ .host = record,
+		.first_seen_ms = sql_int(row, 3, 0),
+		.last_seen_ms = sql_int(row, 4, 0),
+		.id = sql_card(row, 6) };
+	sql_text(row, 2, card->status, sizeof(card->status));
+	sql_text(row, 5, card->source, sizeof(card->source));
 	return 0;
 }
 
@@ -226,9 +218,8 @@ int hosts_read(struct gather *g, struct gather_file *file, struct err *e)
 	if (rc)
 		return rc;
 	return gather_rows(g, file,
-		"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
-		"compute_instance, mem_total_bytes, status, first_seen_ms, " SQL_CARD_SEEN
-		", source FROM gpu ORDER BY id",
+		"SELECT id, host, status, first_seen_ms, " SQL_CARD_SEEN
+		", source, " SQL_CARD_COLUMNS " FROM gpu ORDER BY id",
 		take_card, e);
 }
 

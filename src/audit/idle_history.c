@@ -55,16 +55,7 @@ static int take_card(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 	if (!array_one_more(&h->cards, h->n_cards) ||
 		!idmap_put(&h->card_ids, sql_int(row, 0, 0), (uint32_t)h->n_cards))
 		return err_memory(e);
-	struct card_id *card = &h->cards[h->n_cards++];
-	*card = (struct card_id){ .index = (int)sql_int(row, 4, 0),
-		.mig_index = (int)sql_int(row, 5, -1),
-		.gpu_instance = -1,
-		.compute_instance = -1,
-		.mem_total_bytes = sql_int(row, 6, -1) };
-	sql_text(row, 1, card->uuid, sizeof(card->uuid));
-	sql_text(row, 2, card->name, sizeof(card->name));
-	sql_text(row, 3, card->pci, sizeof(card->pci));
-	sql_text(row, 7, card->parent_uuid, sizeof(card->parent_uuid));
+	h->cards[h->n_cards++] = sql_card(row, 1);
 	return 0;
 }
 
@@ -72,8 +63,8 @@ static int read_cards(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(h->db, &row, e,
-		"SELECT id, uuid, name, pci, idx, mig_index, mem_total_bytes, parent_uuid "
-		"FROM gpu WHERE host = %lld ORDER BY idx, mig_index",
+		"SELECT id, " SQL_CARD_COLUMNS
+		" FROM gpu WHERE host = %lld ORDER BY idx, mig_index",
 		(long long)h->host);
 	while (sql_next(row, &rc, e))
 		rc = take_card(h, row, e);

@@ -18,16 +18,8 @@
 
 enum {
 	COLUMN_GPU,
-	COLUMN_UUID,
-	COLUMN_NAME,
-	COLUMN_PARENT,
-	COLUMN_PCI,
-	COLUMN_INDEX,
-	COLUMN_MIG,
-	COLUMN_GI,
-	COLUMN_CI,
-	COLUMN_MEMORY,
-	COLUMN_SOURCE,
+	COLUMN_CARD,
+	COLUMN_SOURCE = COLUMN_CARD + SQL_CARD_COLUMNS_N,
 	COLUMN_STATUS,
 	COLUMN_FIRST,
 	COLUMN_LAST,
@@ -43,8 +35,7 @@ enum {
 static const char cards_sql[] =
 	"WITH newest AS (SELECT host, last_tick_ms FROM run WHERE source <> 'import'"
 	" ORDER BY id DESC LIMIT 1)"
-	" SELECT id, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance,"
-	" compute_instance, mem_total_bytes, source, status, first_seen_ms,"
+	" SELECT id, " SQL_CARD_COLUMNS ", source, status, first_seen_ms,"
 	" coalesce(seen_ms, last_seen_ms),"
 	" at_ms = last_tick_ms, at_ms, util_pct, mem_used_bytes, power_w, power_limit_w,"
 	" temperature_c, idle_held_since_ms FROM newest JOIN gpu ON gpu.host = newest.host"
@@ -65,15 +56,10 @@ static enum card_status status_of(sqlite3_stmt *row)
 	return CARD_STATUS_LOST;
 }
 
-static int small(sqlite3_stmt *row, int column)
-{
-	int64_t value = sql_int(row, column, -1);
-	return value < -1 || value > INT32_MAX ? -1 : (int)value;
-}
-
 static void take_card(struct store_card *c, sqlite3_stmt *row)
 {
 	*c = (struct store_card){
+		.id = sql_card(row, COLUMN_CARD),
 		.gpu = sql_int(row, COLUMN_GPU, 0),
 		.status = status_of(row),
 		.first_seen_ms = sql_int(row, COLUMN_FIRST, 0),
@@ -87,16 +73,6 @@ static void take_card(struct store_card *c, sqlite3_stmt *row)
 			.mem_used_bytes = sql_int(row, COLUMN_USED, UNKNOWN_BYTES),
 			.idle_held_since_ms = sql_int(row, COLUMN_IDLE_SINCE, -1) },
 	};
-	struct card_id *id = &c->id;
-	sql_text(row, COLUMN_UUID, id->uuid, sizeof(id->uuid));
-	sql_text(row, COLUMN_NAME, id->name, sizeof(id->name));
-	sql_text(row, COLUMN_PARENT, id->parent_uuid, sizeof(id->parent_uuid));
-	sql_text(row, COLUMN_PCI, id->pci, sizeof(id->pci));
-	id->index = small(row, COLUMN_INDEX);
-	id->mig_index = small(row, COLUMN_MIG);
-	id->gpu_instance = small(row, COLUMN_GI);
-	id->compute_instance = small(row, COLUMN_CI);
-	id->mem_total_bytes = sql_int(row, COLUMN_MEMORY, UNKNOWN_BYTES);
 	sql_text(row, COLUMN_SOURCE, c->source, sizeof(c->source));
 }
 

@@ -284,6 +284,27 @@ int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback)
 	return within(number, -NUMBER_MAX, NUMBER_MAX);
 }
 
+/* An index; -1: it is not known, or no index. */
+static int card_index(sqlite3_stmt *stmt, int column)
+{
+	int64_t value = sql_int(stmt, column, -1);
+	return value < -1 || value > INT32_MAX ? -1 : (int)value;
+}
+
+struct card_id sql_card(sqlite3_stmt *stmt, int column)
+{
+	struct card_id card = { .index = card_index(stmt, column + 4),
+		.mig_index = card_index(stmt, column + 5),
+		.gpu_instance = card_index(stmt, column + 6),
+		.compute_instance = card_index(stmt, column + 7),
+		.mem_total_bytes = sql_int(stmt, column + 8, -1) };
+	sql_text(stmt, column, card.uuid, sizeof(card.uuid));
+	sql_text(stmt, column + 1, card.name, sizeof(card.name));
+	sql_text(stmt, column + 2, card.parent_uuid, sizeof(card.parent_uuid));
+	sql_text(stmt, column + 3, card.pci, sizeof(card.pci));
+	return card;
+}
+
 int64_t sql_value_known(sqlite3_value *value)
 {
 	int64_t number = sqlite3_value_int64(value);

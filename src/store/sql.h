@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/card.h"
 
 /* Fills `e` from the last failure of `db` (may be NULL: out of memory): what was being done
  * ("write", "read", "open") to which file, and what to do about it. Returns ERR_BUSY when
@@ -119,6 +120,13 @@ const char *sql_raw(sqlite3_stmt *stmt, int column);
 const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts);
 /* A column as a number, `fallback` for NULL. */
 int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
+/* The columns that say which card a row of the table gpu is, and how many they are; that
+ * card, from the first of them on. */
+#define SQL_CARD_COLUMNS                                                                       \
+	"uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, compute_instance, "       \
+	"mem_total_bytes"
+enum { SQL_CARD_COLUMNS_N = 9 };
+struct card_id sql_card(sqlite3_stmt *stmt, int column);
 /* A value as a number: -1 for NULL; as a sum, 0..ROW_MAX; as a number that may be negative. */
 int64_t sql_value_known(sqlite3_value *value);
 int64_t sql_value_sum(sqlite3_value *value);
