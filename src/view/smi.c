@@ -64,21 +64,18 @@ static bool is_on(
 	return !c->gone && &s->now->boards[c->board] == b;
 }
 
-bool smi_process(const struct stat_pick *s, const struct present_board *b, size_t n,
-	struct smi_process *p)
+const struct present_process *smi_process(
+	const struct stat_pick *s, const struct present_board *b, size_t n)
 {
 	const struct present_card *cards = s->now->cards;
 	for (size_t i = 0; i < s->now->n_cards; i++) {
 		if (!is_on(s, &cards[i], b))
 			continue;
-		if (n < cards[i].n_processes) {
-			p->card = &cards[i];
-			p->process = &s->now->processes[cards[i].first_process + n];
-			return true;
-		}
+		if (n < cards[i].n_processes)
+			return &s->now->processes[cards[i].first_process + n];
 		n -= cards[i].n_processes;
 	}
-	return false;
+	return NULL;
 }
 
 const struct present_card *smi_instance(
@@ -289,35 +286,34 @@ static void add_instance(const struct smi_table *t, const struct present_card *c
 	add_fixed(t, MIG_RULE);
 }
 
-static void add_process(const struct smi_table *t, const struct smi_process *p)
+static void add_process(const struct smi_table *t, const struct present_process *p)
 {
 	char name[COMMAND_CAP];
-	int64_t bytes = p->process->mem_bytes;
+	const struct card_id *card = &t->smi->now->cards[p->card].id;
 	int pids = t->generation >= PIDS_SINCE ? 15 : 9;
 	size_t width = (size_t)(49 + t->wider - pids);
-	query_process_name(name, sizeof(name), t->smi->live, p->process);
+	query_process_name(name, sizeof(name), t->smi->live, p);
 	size_t len = strlen(name);
 	bool cut = len > width;
-	str_addf(t->out, "|%5d %5s %4s %*u %6s   %s%s", p->card->id.index,
-		smi_id(p->card->id.gpu_instance).text,
-		smi_id(p->card->id.compute_instance).text, pids, p->process->id.pid,
-		smi_type(p->process).text, cut ? "..." : "",
+	str_addf(t->out, "|%5d %5s %4s %*u %6s   %s%s", card->index,
+		smi_id(card->gpu_instance).text, smi_id(card->compute_instance).text, pids,
+		p->id.pid, smi_type(p).text, cut ? "..." : "",
 		cut ? name + len - (width - 3) : name);
 	str_addf(t->out, "%*s%10s |\n", cut ? 0 : (int)(width - len), "",
-		bytes < 0 ? "N/A" : str_brief("%lldMiB", (long long)(bytes >> 20)).text);
+		p->mem_bytes < 0 ? "N/A" : str_whole(p->mem_bytes >> 20, "MiB").text);
 }
 
 static void add_processes(const struct smi_table *t)
 {
-	struct smi_process p;
+	const struct present_process *p;
 	bool any = false;
 	str_addf(t->out, "%*s\n", t->generation >= NEW_HEADS_SINCE ? 0 : 89, "");
 	add_fixed(t, processes_title);
 	add_fixed(t, processes_heads[t->generation >= PIDS_SINCE]);
 	add_fixed(t, processes_rule);
 	for (size_t i = 0; i < t->smi->n_boards; i++)
-		for (size_t k = 0; smi_process(t->smi, t->smi->boards[i], k, &p); k++) {
-			add_process(t, &p);
+		for (size_t k = 0; (p = smi_process(t->smi, t->smi->boards[i], k)); k++) {
+			add_process(t, p);
 			any = true;
 		}
 	if (!any)

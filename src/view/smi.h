@@ -22,14 +22,9 @@ int smi_check_live(struct live *l, const struct filter *f, struct err *e);
  * follow it. */
 int smi_generation(const struct stat_pick *s);
 
-/* A process of a board. */
-struct smi_process {
-	const struct present_card *card;
-	const struct present_process *process;
-};
-/* The n-th process of a board; false: there are fewer. */
-bool smi_process(const struct stat_pick *s, const struct present_board *b, size_t n,
-	struct smi_process *p);
+/* The n-th process of a board; NULL: there are fewer. */
+const struct present_process *smi_process(
+	const struct stat_pick *s, const struct present_board *b, size_t n);
 /* The n-th instance of a board that is divided; NULL: there are fewer. */
 const struct present_card *smi_instance(
 	const struct stat_pick *s, const struct present_board *b, size_t n);

@@ -241,29 +241,28 @@ static void report_instance(struct smi_writer *r, const struct present_card *c)
 
 static void report_processes(struct smi_writer *r, const struct present_board *b)
 {
-	struct smi_process p;
-	bool any = smi_process(r->smi, b, 0, &p);
-	if (!any && !r->xml) {
+	const struct present_process *p = smi_process(r->smi, b, 0);
+	if (!p && !r->xml) {
 		add_line(r, 1, "Processes", "", "None");
 		return;
 	}
 	add_group(r, 1, "Processes", "processes");
 	r->width = PROCESS_LABEL_WIDTH;
-	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++) {
+	for (size_t k = 0; (p = smi_process(r->smi, b, k)); k++) {
 		char name[COMMAND_CAP];
+		const struct card_id *card = &r->smi->now->cards[p->card].id;
 		int depth = r->xml ? 3 : 2;
-		query_process_name(name, sizeof(name), r->smi->live, p.process);
+		query_process_name(name, sizeof(name), r->smi->live, p);
 		if (r->xml)
 			add_group(r, 2, "", "process_info");
 		add_line(r, depth, "GPU instance ID", "gpu_instance_id",
-			smi_id(p.card->id.gpu_instance).text);
+			smi_id(card->gpu_instance).text);
 		add_line(r, depth, "Compute instance ID", "compute_instance_id",
-			smi_id(p.card->id.compute_instance).text);
-		add_line(r, depth, "Process ID", "pid", str_whole(p.process->id.pid, "").text);
-		add_line(r, 3, "Type", "type", smi_type(p.process).text);
+			smi_id(card->compute_instance).text);
+		add_line(r, depth, "Process ID", "pid", str_whole(p->id.pid, "").text);
+		add_line(r, 3, "Type", "type", smi_type(p).text);
 		add_line(r, 3, "Name", "process_name", name);
-		add_line(
-			r, 3, "Used GPU Memory", "used_memory", mib(p.process->mem_bytes).text);
+		add_line(r, 3, "Used GPU Memory", "used_memory", mib(p->mem_bytes).text);
 	}
 	r->width = LABEL_WIDTH(r->generation);
 }
