@@ -12,7 +12,6 @@
 #include "model/card.h"
 #include "model/table.h"
 #include "present/holders.h"
-#include "present/present_store.h"
 #include "render/documents.h"
 #include "render/json.h"
 #include "render/report_formats.h"
@@ -27,18 +26,6 @@ enum { WAIT_MS = 2000 };
 static bool is_csv(const struct answer *a)
 {
 	return strcmp(a->type, TYPE_CSV) == 0;
-}
-
-/* Reads the present of all stores; false: it failed, and the answer says why. */
-static bool read_present(const struct request *q, struct answer *a, struct present *now)
-{
-	struct err e = { 0 };
-	int rc = 0;
-	for (size_t i = 0; i < q->world->stores->n && rc == 0; i++)
-		rc = present_store_add(now, q->world->stores->paths[i], q->now_ms, WAIT_MS, &e);
-	if (rc)
-		answer_err(a, q, &e);
-	return rc == 0;
 }
 
 /* A text; "" and NULL are null. */
@@ -126,7 +113,10 @@ void api_now(const struct request *q, struct answer *a)
 	const struct who_params all = { .idle_ms = -1 };
 	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
-	if (read_present(q, a, &now)) {
+	struct err e = { 0 };
+	if (request_read_present(&now, q, WAIT_MS, &e) != 0) {
+		answer_err(a, q, &e);
+	} else {
 		json_open(&j, NULL, '{');
 		json_text(&j, "schema", "gua-now-1");
 		json_moment(&j, "time", q->now_ms);
@@ -171,17 +161,17 @@ void api_who(const struct request *q, struct answer *a)
 	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
 	struct err e = { 0 };
-	bool read = false;
-	if (request_read(q, who_rows, &p, &e) != 0)
+	int rc = request_read(q, who_rows, &p, &e);
+	if (rc == 0)
+		rc = request_read_present(&now, q, WAIT_MS, &e);
+	if (rc) {
 		answer_err(a, q, &e);
-	else
-		read = read_present(q, a, &now);
-	if (read && is_csv(a)) {
+	} else if (is_csv(a)) {
 		struct column columns[HOLDER_COLUMNS_MAX];
 		struct table t = list_holders(&now, &p, columns);
 		rows_table(&a->body, &t);
 		table_finish(&t);
-	} else if (read) {
+	} else {
 		json_open(&j, NULL, '{');
 		json_text(&j, "schema", "gua-who-1");
 		json_text(&j, "host", now.n_hosts == 1 ? now.hosts[0].hostname : NULL);

@@ -77,9 +77,6 @@ void page_end(struct str *out)
 		     "gua-serve</code> the pages.</p></footer>\n</body>\n</html>\n");
 }
 
-/* How long a page waits for a store that is locked. */
-enum { WAIT_MS = 300 };
-
 void page_gauge(struct str *out, double share, const char *class)
 {
 	double wide = share > 1 ? 100 : share > 0 ? 100 * share : 0;
@@ -125,15 +122,6 @@ const char *page_param(const struct request *q, const char *name)
 {
 	const char *value = request_param(q, name);
 	return value && *value ? value : NULL;
-}
-
-int page_read_present(struct present *b, const struct request *q, struct err *e)
-{
-	const struct store_list *stores = q->world->stores;
-	int rc = 0;
-	for (size_t i = 0; i < stores->n && rc == 0; i++)
-		rc = present_store_add(b, stores->paths[i], q->now_ms, WAIT_MS, e);
-	return rc;
 }
 
 int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/str.h"
-#include "present/present_store.h"
 #include "serve/answer.h"
 #include "serve/request.h"
 
@@ -42,8 +41,8 @@ void page_query(struct str *out, const char *path, const struct request *q,
 /* The value of a parameter; NULL: it is missing, or empty, as forms send it. */
 const char *page_param(const struct request *q, const char *name);
 
-/* Reads the present of all stores. Call present_store_finish() even if it fails. */
-int page_read_present(struct present *b, const struct request *q, struct err *e);
+/* How long a page waits for a store that is locked. */
+enum { PAGE_WAIT_MS = 300 };
 /* Appends a warning for each host whose recorder is silent; with `all`, also how old the
  * data of the others is. */
 void page_present_age(

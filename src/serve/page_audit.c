@@ -180,7 +180,7 @@ static void write_page(struct view *v, const struct err *e)
 	if (v->page->now && (!e->code || v->answer.empty)) {
 		struct present b = { 0 };
 		struct err why = { 0 };
-		if (page_read_present(&b, v->q, &why) == 0) {
+		if (request_read_present(&b, v->q, PAGE_WAIT_MS, &why) == 0) {
 			page_present_age(v->out, v->q, &b, false);
 			page_holders(v->out, v->q, &b, v->page->now);
 		} else {
@@ -254,7 +254,7 @@ void page_audit_card(const struct request *q, struct answer *a)
 	struct present b = { 0 };
 	struct err e = { 0 };
 	snprintf(title, sizeof(title), "%s", q->parts[1]);
-	int rc = page_read_present(&b, q, &e);
+	int rc = request_read_present(&b, q, PAGE_WAIT_MS, &e);
 	for (size_t i = 0; rc == 0 && i < b.n_cards; i++) {
 		const struct present_card *c = &b.cards[i];
 		if (strcmp(c->id.uuid, q->parts[1]) != 0)

@@ -148,7 +148,7 @@ void page_now(const struct request *q, struct answer *a)
 	struct present b = { 0 };
 	struct err e = { 0 };
 	char title[160] = "Now";
-	if (page_read_present(&b, q, &e) != 0) {
+	if (request_read_present(&b, q, PAGE_WAIT_MS, &e) != 0) {
 		answer_err(a, q, &e);
 		present_store_finish(&b);
 		return;

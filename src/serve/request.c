@@ -134,6 +134,15 @@ const char *request_param(const struct request *q, const char *name)
 	return NULL;
 }
 
+int request_read_present(struct present *p, const struct request *q, int wait_ms, struct err *e)
+{
+	const struct store_list *stores = q->world->stores;
+	int rc = 0;
+	for (size_t i = 0; i < stores->n && rc == 0; i++)
+		rc = present_store_add(p, stores->paths[i], q->now_ms, wait_ms, e);
+	return rc;
+}
+
 /* The first of our types in the header counts: clients list their preferred type first, and
  * programs name only one. Quality values are not needed to distinguish a browser from a
  * program. */

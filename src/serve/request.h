@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/options.h"
 #include "config/config.h"
+#include "present/present_store.h"
 #include "proc/user.h"
 #include "report/report_ask.h"
 #include "store/store_list.h"
@@ -61,6 +62,11 @@ void request_finish(struct request *q);
 
 /* The value of the first parameter with this name; NULL: there is none. */
 const char *request_param(const struct request *q, const char *name);
+
+/* Reads the present of all stores, waiting so long for one that is locked. Call
+ * present_store_finish() even if it fails. */
+int request_read_present(
+	struct present *p, const struct request *q, int wait_ms, struct err *e);
 
 /* Reads an Accept header (NULL: none was sent) and returns the preferred format. */
 enum media request_accept(const char *header);
