@@ -15,6 +15,14 @@ const char *const card_status_names[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_DENIED] = "denied",
 };
 
+enum card_status card_status_of(const char *name)
+{
+	for (int i = 0; name && i < CARD_STATUS_COUNT; i++)
+		if (strcmp(name, card_status_names[i]) == 0)
+			return (enum card_status)i;
+	return CARD_STATUS_LOST;
+}
+
 struct brief card_label(const struct card_id *id)
 {
 	return id->mig_index < 0 ? str_whole(id->index, "")

@@ -36,6 +36,8 @@ enum card_status {
 };
 #define CARD_STATUS_COUNT 4
 extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep denied */
+/* The status of this name; an unknown name and NULL are CARD_STATUS_LOST. */
+enum card_status card_status_of(const char *name);
 
 /* Whether `id` names the card: its index ("0"), index and instance ("0:1"), UUID or the
  * beginning of it, with or without "GPU-" (also of the card that an instance is on), or PCI
@@ -65,4 +67,5 @@ void card_now_clear(struct card_now *now);
 struct card_past {
 	int64_t seen_ms; /* accounted up to here; -1: the card is new; INT64_MAX: unknown */
 	int64_t idle_held_since_ms; /* see struct card_now; as of then */
+	enum card_status status;    /* as of then */
 };

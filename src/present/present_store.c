@@ -47,21 +47,12 @@ static double number(sqlite3_stmt *row, int column)
 	return known ? sqlite3_column_double(row, column) : NAN;
 }
 
-static enum card_status status_of(sqlite3_stmt *row)
-{
-	const char *text = (const char *)sqlite3_column_text(row, COLUMN_STATUS);
-	for (int i = 0; text && i < CARD_STATUS_COUNT; i++)
-		if (strcmp(text, card_status_names[i]) == 0)
-			return (enum card_status)i;
-	return CARD_STATUS_LOST;
-}
-
 static void take_card(struct store_card *c, sqlite3_stmt *row)
 {
 	*c = (struct store_card){
 		.id = sql_card(row, COLUMN_CARD),
 		.gpu = sql_int(row, COLUMN_GPU, 0),
-		.status = status_of(row),
+		.status = card_status_of((const char *)sqlite3_column_text(row, COLUMN_STATUS)),
 		.first_seen_ms = sql_int(row, COLUMN_FIRST, 0),
 		.last_seen_ms = sql_int(row, COLUMN_LAST, 0),
 		.current = sql_int(row, COLUMN_CURRENT, 0) != 0,

@@ -85,7 +85,7 @@ static struct card_past card_past(void *context, struct card_id *id)
 	/* Without the store, it is unknown how much of the driver's ring was already
 	 * counted. */
 	if (r->store_fault.on)
-		return (struct card_past){ INT64_MAX, -1 };
+		return (struct card_past){ .seen_ms = INT64_MAX, .idle_held_since_ms = -1 };
 	return store_card_past(r->store, id);
 }
 

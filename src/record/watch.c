@@ -98,7 +98,8 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 	size_t i = w->n_cards++;
 	w->entries[i] = (struct card_entry){
 		.id = r->id,
-		.status = CARD_STATUS_OK,
+		/* A card that was lost and answers now is back. */
+		.status = r->status == CARD_STATUS_OK ? past->status : CARD_STATUS_OK,
 		.first_seen_ms = now_ms,
 		.last_seen_ms = now_ms,
 		.dirty = true,
@@ -208,7 +209,8 @@ int watch_cards(struct watch *w, const struct source *s, int64_t now_ms,
 			struct card_id id = r->id;
 			struct card_past own = past->card(past->context, &id);
 			if (has_other(s, i, id.uuid)) {
-				own = (struct card_past){ -1, -1 };
+				own = (struct card_past){ .seen_ms = -1,
+					.idle_held_since_ms = -1 };
 				id = r->id;
 			}
 			int rc = add_card(w, r, now_ms, &own, e);

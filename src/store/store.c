@@ -478,14 +478,15 @@ static void name_card(struct store *s, struct card_id *id)
 
 struct card_past store_card_past(struct store *s, struct card_id *id)
 {
-	struct card_past past = { INT64_MAX, -1 };
+	struct card_past past = { .seen_ms = INT64_MAX, .idle_held_since_ms = -1 };
 	sqlite3_stmt *q = NULL;
 	if (!s->db || !s->run_ready)
 		return past;
 	if (!card_has_uuid(id) && id->mig_index < 0)
 		name_card(s, id);
 	sqlite3_prepare_v2(s->db,
-		"SELECT " SQL_CARD_SEEN " AS seen, coalesce(idle_held_since_ms, -1) FROM gpu"
+		"SELECT " SQL_CARD_SEEN
+		" AS seen, coalesce(idle_held_since_ms, -1), status FROM gpu"
 		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE uuid = ?1"
 		" ORDER BY seen DESC LIMIT 1",
 		-1, &q, NULL);
@@ -495,7 +496,8 @@ struct card_past store_card_past(struct store *s, struct card_id *id)
 		past.seen_ms = -1;
 	if (rc == SQLITE_ROW)
 		past = (struct card_past){ sqlite3_column_int64(q, 0),
-			sqlite3_column_int64(q, 1) };
+			sqlite3_column_int64(q, 1),
+			card_status_of((const char *)sqlite3_column_text(q, 2)) };
 	sqlite3_finalize(q);
 	return past;
 }

@@ -150,6 +150,21 @@ def test_a_card_that_is_lost_when_the_recorder_starts_is_no_other_card(tmp_path,
     assert [kind for kind, in rows(db, "SELECT kind FROM event ORDER BY id")].count("card-new") == 2
 
 
+def test_a_card_that_answers_again_when_the_recorder_starts_is_back(tmp_path, clock_file):
+    """Else the events would say for ever that it is lost."""
+    clock, db = clock_file(WALL), tmp_path / "gua.db"
+    words = ("daemon", "--db", db, "--clock", clock, "--retry", "5s", "--ticks")
+    env = fake_driver(tmp_path, TWO_CARDS + "at 40s lost card 1 code 15 until 100s\n", clock=clock)
+    assert gua(*words, 2, env=env).returncode == 0
+    assert rows(db, "SELECT status FROM gpu ORDER BY idx") == [("ok",), ("lost",)]
+    advance(clock, 60)
+    for _ in range(2):
+        run = gua(*words, 1, env=env)
+        assert run.returncode == 0, run.stderr
+    assert [kind for kind, in rows(db, "SELECT kind FROM event WHERE gpu = 2 ORDER BY id")] == [
+        "card-new", "card-lost", "card-back"]
+
+
 def test_a_short_loss_costs_no_more_than_it_lasts(record):
     """A lost card is tried every second while the other one answers, and the ring has the seconds before a try."""
     run = record(TWO_CARDS + """

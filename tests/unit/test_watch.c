@@ -35,7 +35,7 @@ static struct card_past never_seen(void *context, struct card_id *id)
 {
 	(void)context;
 	(void)id;
-	return (struct card_past){ -1, -1 };
+	return (struct card_past){ .seen_ms = -1, .idle_held_since_ms = -1 };
 }
 
 static void test_all_holders_and_samples_or_none(void **state)

@@ -86,7 +86,7 @@ static struct card_past never_seen(void *context, struct card_id *id)
 {
 	(void)context;
 	(void)id;
-	return (struct card_past){ -1, -1 };
+	return (struct card_past){ .seen_ms = -1, .idle_held_since_ms = -1 };
 }
 
 void make_round(struct fixture *f, int64_t after_ms)
