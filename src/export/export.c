@@ -27,12 +27,17 @@ struct export_column {
 #define HOST_OF(id) "(SELECT hostname FROM host WHERE id = " id ")"
 #define OBSERVED_MS "active_ms + idle_held_ms + truly_idle_ms + squatting_ms"
 
+/* Which card a row is about. */
+#define CARD_COLUMNS(host)                                                                     \
+	{ "host", COLUMN_TEXT, HOST_OF(host) }, { "gpu", COLUMN_TEXT, OF_CARD("uuid") },       \
+	{                                                                                      \
+		"gpu_index", COLUMN_COUNT, OF_CARD("idx")                                      \
+	}
+
 static const struct export_column usage_columns[] = {
 	{ "slot", COLUMN_MOMENT, "slot * 1000" },
 	{ "slot_seconds", COLUMN_COUNT, "seconds" },
-	{ "host", COLUMN_TEXT, HOST_OF(OF_CARD("host")) },
-	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
-	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	CARD_COLUMNS(OF_CARD("host")),
 	{ "state", COLUMN_TEXT,
 		"CASE state WHEN 0 THEN 'active' WHEN 1 THEN 'idle_held' "
 		"WHEN 2 THEN 'truly_idle' WHEN 3 THEN 'unobserved' WHEN 4 THEN 'use_unknown' "
@@ -49,9 +54,7 @@ static const struct export_column usage_columns[] = {
 static const struct export_column holding_columns[] = {
 	{ "slot", COLUMN_MOMENT, "slot * 1000" },
 	{ "slot_seconds", COLUMN_COUNT, "seconds" },
-	{ "host", COLUMN_TEXT, HOST_OF(OF_CARD("host")) },
-	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
-	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	CARD_COLUMNS(OF_CARD("host")),
 	{ "process", COLUMN_COUNT, "process" },
 	{ "pid", COLUMN_COUNT, OF_PROCESS("pid") },
 	{ "user", COLUMN_TEXT, OF_PROCESS("user") },
@@ -116,9 +119,7 @@ static const struct export_column event_columns[] = {
 static const struct export_column spell_columns[] = {
 	{ "begin", COLUMN_MOMENT, "begin_ms" },
 	{ "end", COLUMN_MOMENT, "iif(how_ended IS NULL, NULL, end_ms)" },
-	{ "host", COLUMN_TEXT, HOST_OF(OF_CARD("host")) },
-	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
-	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	CARD_COLUMNS(OF_CARD("host")),
 	{ "process", COLUMN_COUNT, "process" },
 	{ "pid", COLUMN_COUNT, OF_PROCESS("pid") },
 	{ "user", COLUMN_TEXT, OF_PROCESS("user") },
@@ -148,9 +149,7 @@ static const struct export_column lease_columns[] = {
 	{ "since", COLUMN_MOMENT, "since_ms" },
 	{ "until", COLUMN_MOMENT, "until_ms" },
 	{ "ended", COLUMN_MOMENT, "ended_ms" },
-	{ "host", COLUMN_TEXT, HOST_OF("l.host") },
-	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
-	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	CARD_COLUMNS("l.host"),
 	{ "reserved_seconds", COLUMN_MS, "reserved_ms" },
 	{ "unknown_seconds", COLUMN_MS, "unknown_ms" },
 	{ "active_seconds", COLUMN_MS, "active_ms" },

@@ -124,11 +124,9 @@ struct report_compare {
 
 /* A process of theirs that holds a card idle now, and how to end it. */
 struct report_release {
-	char where[192]; /* "GPU 2", "GPU 2 of lab" */
-	int64_t mem_bytes, idle_ms;
-	const char *what; /* the audit's */
+	const struct audit_present *held; /* the audit's */
+	const char *where;		  /* "GPU 2", "GPU 2 of lab" */
 	char command[RELEASE_CAP];
-	bool notebook;
 };
 
 enum { RELEASES_MAX = 4 };

@@ -269,9 +269,9 @@ static void add_releases(struct digest *d)
 	}
 	add_text(d, "You hold this now, idle. Save your work and release it:");
 	for (size_t i = 0; i < p->n_releases; i++) {
-		const struct report_release *h = &p->releases[i];
+		const struct audit_present *h = p->releases[i].held;
 		struct brief idle = duration_text(h->idle_ms);
-		snprintf(line, sizeof(line), "  %s: %s%sidle for %s:", h->where,
+		snprintf(line, sizeof(line), "  %s: %s%sidle for %s:", p->releases[i].where,
 			h->mem_bytes >= 0 ? size_text((double)h->mem_bytes).text : "",
 			h->mem_bytes >= 0 ? ", " : "", idle.text);
 		const char *what = h->what ? h->what : "-";
@@ -282,7 +282,7 @@ static void add_releases(struct digest *d)
 			str_add(d->out, what);
 		else
 			text_add_cut(d->out, what, room, &d->style);
-		str_addf(d->out, "\n    %s\n", h->command);
+		str_addf(d->out, "\n    %s\n", p->releases[i].command);
 		notebook |= h->notebook;
 	}
 	if (p->n_more)

@@ -66,6 +66,14 @@ struct report_place report_place(const struct audit *a, size_t card)
 	return place;
 }
 
+const char *report_gpu(struct report *r, size_t card, const char *between)
+{
+	const struct audit_card *c = &r->a->cards[card];
+	bool several = r->a->n_hosts > 1;
+	return arena_textf(&r->texts, "GPU %s%s%s", card_label(&c->id).text,
+		several ? between : "", several ? r->a->hosts[c->host].hostname : "");
+}
+
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
 {
 	const char *label = process_label(texts);

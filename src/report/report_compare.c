@@ -324,7 +324,6 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 	str_copy(p->name, sizeof(p->name), name);
 	for (size_t i = 0; i < a->n_identities && now; i++)
 		p->rank += audit_waste(&a->identities[i].sums) > audit_waste(&now->sums);
-	bool several = a->n_hosts > 1;
 	for (size_t i = 0; i < a->n_present; i++) {
 		const struct audit_present *held = &a->present[i];
 		if (p->n_releases == RELEASES_MAX) {
@@ -332,13 +331,8 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 			return;
 		}
 		struct report_release *release = p->releases + p->n_releases++;
-		*release = (struct report_release){ .mem_bytes = held->mem_bytes,
-			.idle_ms = held->idle_ms,
-			.what = held->what,
-			.notebook = held->notebook };
-		snprintf(release->where, sizeof(release->where), "GPU %s%s%s",
-			card_label(&a->cards[held->card].id).text, several ? " of " : "",
-			several ? a->hosts[held->host].hostname : "");
+		release->held = held;
+		release->where = report_gpu(r, held->card, " of ");
 		release_command(
 			release->command, held->pid, held->job, held->container, held->pod);
 	}

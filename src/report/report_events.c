@@ -64,7 +64,7 @@ static const struct {
 
 static void add_event(struct report *r, const struct audit *a, const struct audit_event *event)
 {
-	char number[24] = "", times[32] = "once", total[128] = "", place[192];
+	char number[24] = "", times[32] = "once", total[128] = "";
 	const char *why = words[event->kind].text ? event->last_text : "";
 	if (event->kind == EVENT_XID) {
 		const char *meaning = event_xid_meaning(event->xid);
@@ -80,15 +80,13 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 	/* "GPU 2 of lab", "lab" or "": where the last one happened. */
 	const char *host = a->n_hosts > 1 ? a->hosts[event->last_host].hostname : "";
 	bool card = event->last_card != AUDIT_NO_CARD;
-	snprintf(place, sizeof(place), "%s%s%s%s%s", card || *host ? " on " : "",
-		card ? "GPU " : "", card ? card_label(&a->cards[event->last_card].id).text : "",
-		card && *host ? " of " : "", host);
+	const char *place = card ? report_gpu(r, event->last_card, " of ") : host;
 	const char *before = event->total_ms >= 0 ? " until" /* the stored moment is its end */
 			     : *place || event->times > 1 ? ","
 							  : "";
-	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s %s%s%s", number,
-		times, total, event->times > 1 ? " the last" : "", place, before,
-		moment_text(event->last_ms, r->utc).text, *why ? ": " : "", why);
+	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s%s %s%s%s",
+		number, times, total, event->times > 1 ? " the last" : "", *place ? " on " : "",
+		place, before, moment_text(event->last_ms, r->utc).text, *why ? ": " : "", why);
 }
 
 void report_events_say(struct report *r, const struct audit *a)

@@ -40,6 +40,8 @@ struct report_place {
 				*/
 };
 struct report_place report_place(const struct audit *a, size_t card);
+/* "GPU 2", with the host after `between` if there are several: "GPU 2 of lab". */
+const char *report_gpu(struct report *r, size_t card, const char *between);
 /* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
 enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2 };
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);

@@ -291,24 +291,21 @@ void report_processes_add_orphans(struct report *r, const struct audit *a)
 	r->orphans = (struct table)TABLE_OF(orphan_columns);
 	for (size_t i = 0; i < a->orphans.n; i++) {
 		const struct audit_orphan *o = &a->orphans.items[i];
-		const struct audit_card *card = &a->cards[o->card];
 		table_add(&r->orphans,
 			&(struct orphan_row){ .place = report_place(a, o->card),
 				.pid = o->pid ? (int64_t)o->pid : -1,
 				.mem_kib = o->mem_bytes < 0 ? -1 : o->mem_bytes / 1024,
 				.since_ms = o->since_ms });
 		if (!a->of_users) {
-			bool several = a->n_hosts > 1;
 			char what[64] = "no process that the driver lists";
 			struct brief since = moment_text(o->since_ms, r->utc);
 			if (o->pid)
 				snprintf(what, sizeof(what),
 					"a process that has ended (pid %u)", o->pid);
 			report_say(r, SENTENCE_CARD, NULL,
-				"GPU %s%s%s: %s held by %s, since %s. gua-memory(7) says how "
-				"to free it.",
-				card_label(&card->id).text, several ? " on " : "",
-				several ? a->hosts[card->host].hostname : "",
+				"%s: %s held by %s, since %s. gua-memory(7) says how to free "
+				"it.",
+				report_gpu(r, o->card, " on "),
 				o->mem_bytes >= 0 ? size_text((double)o->mem_bytes).text
 						  : "Memory",
 				what, since.text);

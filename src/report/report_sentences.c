@@ -572,15 +572,13 @@ void report_sentences_add(
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];
 		const char *words = card->status;
-		bool several = a->n_hosts > 1;
 		if (strcmp(card->status, "ok") == 0)
 			continue;
 		for (size_t k = 0; k < sizeof(status_words) / sizeof(status_words[0]); k++)
 			if (strcmp(status_words[k].status, card->status) == 0)
 				words = status_words[k].words;
-		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s",
-			card_label(&card->id).text, several ? " on " : "",
-			several ? a->hosts[card->host].hostname : "", words,
+		report_say(r, SENTENCE_CARD, NULL, "* %s %s; accounted up to %s",
+			report_gpu(r, i, " on "), words,
 			moment_text(card->last_seen_ms, r->utc).text);
 	}
 	report_processes_add_orphans(r, a);
