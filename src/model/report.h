@@ -99,12 +99,18 @@ struct report_change {
 	struct report_difference exact, shown;
 };
 
-/* A user's hours in both windows, in milliseconds of presence; 0: absent. */
+/* How a user used the cards in a window. */
+struct report_use {
+	int64_t held_ms, used_ms; /* presence */
+	int64_t reserved_ms;	  /* by leases, and not touched */
+	int64_t unused_ms;	  /* idle, or reserved */
+	double cost;		  /* of their share of idle-held time; NAN: no price */
+};
+
+/* A user in both windows; absent: all 0. */
 struct report_user_change {
 	char identity[USER_CAP];
-	int64_t held_ms, held_before_ms;
-	int64_t unused_ms,
-		unused_before_ms; /* idle time, also on a card that others keep busy */
+	struct report_use now, before;
 	struct report_difference held, unused; /* in milliseconds */
 };
 
@@ -130,14 +136,6 @@ struct report_release {
 };
 
 enum { RELEASES_MAX = 4 };
-
-/* How a user used the cards in a window. */
-struct report_use {
-	int64_t held_ms, used_ms; /* presence */
-	int64_t reserved_ms;	  /* by leases, and not touched */
-	int64_t unused_ms;	  /* idle, or reserved */
-	double cost;		  /* of their share of idle-held time; NAN: no price */
-};
 
 struct report_person {
 	char name[USER_CAP];	       /* "": the report is not about one user */

@@ -81,19 +81,8 @@ static struct brief show_change(double now, double before, bool share)
 		return str_brief("%s", now > 0 ? "same" : "");
 	if (share)
 		return str_brief("%+.1f points", 100 * (now - before));
-	if (before == 0)
-		return str_brief("%s", now > 0 ? "new" : "");
-	if (now == 0)
-		return str_brief("gone");
-	return now >= 11 * before ? str_brief("x %.0f", now / before)
-				  : str_brief("%+.1f%%", 100 * (now - before) / before);
-}
-
-static struct brief show_number(double number, bool share)
-{
-	if (isnan(number))
-		return str_brief("-");
-	return share ? str_brief("%.1f%%", 100 * number) : str_brief("%.2f", number);
+	double percent = before != 0 ? 100 * (now - before) / before : (double)NAN;
+	return report_text_percent(&(struct report_difference){ now - before, percent });
 }
 
 static void add_heading(struct digest *d, const char *label)
@@ -107,8 +96,8 @@ static void add_figure(
 	before = d->r->compare.empty ? (double)NAN : before;
 	struct brief change = show_change(now, before, share);
 	str_addf(d->out, "  %-*s%*s%*s%s%s\n", LABEL - 2, label, NUMBER,
-		show_number(now, share).text, NUMBER, show_number(before, share).text,
-		*change.text ? "  " : "", change.text);
+		report_text_number(now, share).text, NUMBER,
+		report_text_number(before, share).text, *change.text ? "  " : "", change.text);
 }
 
 static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64_t before_ms)
@@ -178,13 +167,13 @@ static void add_users(struct digest *d, size_t lines)
 		const struct report_user_change *u = &c->users[i];
 		char name[USER_CAP];
 		struct str cut = { 0 };
-		if (u->unused_ms <= 0)
+		if (u->now.unused_ms <= 0)
 			continue;
 		if (shown++ == 0)
 			add_heading(d, "Unused GPU-hours");
 		text_add_cut(&cut, process_shown_user(u->identity), LABEL - 4, &d->style);
 		snprintf(name, sizeof(name), "%s", str_text(&cut));
-		add_hours(d, name, u->unused_ms, u->unused_before_ms);
+		add_hours(d, name, u->now.unused_ms, u->before.unused_ms);
 		str_finish(&cut);
 	}
 }

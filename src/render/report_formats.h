@@ -45,8 +45,12 @@ enum report_table report_csv_table(const char *name);
 /* The word for a state of cards or, in a report about users, of their time: idle-held then
  * means unused on any card. Of active, idle-held and unobserved time only. */
 const char *report_text_state(const struct report *r, enum card_state state);
-/* A figure of a comparison as text for people, and its change: "▲ +1.5 points". */
-struct brief report_text_figure(const struct report_change *c, double number);
+/* A share in percent, or another figure; "-" if it is not known. */
+struct brief report_text_number(double number, bool share);
+/* How a figure of a comparison changed: "▲ +1.5 points". */
 struct brief report_text_change(const struct report_change *c);
+/* A change in percent of the earlier value: "+12.3%"; without a percentage where it would mean
+ * little: "new", "gone". */
+struct brief report_text_percent(const struct report_difference *d);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);

@@ -148,8 +148,10 @@ static void add_compare(struct str *out, const struct report *r)
 			str_addf(out,
 				"<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td>"
 				"<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-				f->label, report_text_figure(f, f->shown_now).text,
-				report_text_figure(f, f->shown_before).text,
+				f->label,
+				report_text_number(f->shown_now, f->unit == FIGURE_SHARE).text,
+				report_text_number(f->shown_before, f->unit == FIGURE_SHARE)
+					.text,
 				report_text_change(f).text);
 		}
 		str_add(out, "</tbody></table>\n");
@@ -158,8 +160,8 @@ static void add_compare(struct str *out, const struct report *r)
 		add_head(out, "Users in both windows, in GPU-hours", users, 5);
 		for (size_t i = 0; i < c->n_users; i++) {
 			const struct report_user_change *u = &c->users[i];
-			const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
-				u->unused_before_ms };
+			const int64_t ms[] = { u->now.held_ms, u->before.held_ms,
+				u->now.unused_ms, u->before.unused_ms };
 			html_addf(out, "<tr><th scope=\"row\">%s</th>",
 				process_shown_user(u->identity));
 			for (size_t k = 0; k < 4; k++)
@@ -259,11 +261,8 @@ static void add_trend(struct str *out, const struct report *r)
 		add_zoom(out, r, p);
 		str_addf(out, "%s%s</th>", p->name, r->linked ? "</a>" : "");
 		for (size_t k = 0; k < 3; k++)
-			if (isnan(p->share[shown[k]]))
-				str_add(out, "<td class=\"n\">-</td>");
-			else
-				str_addf(out, "<td class=\"n\">%.1f%%</td>",
-					100 * p->share[shown[k]]);
+			str_addf(out, "<td class=\"n\">%s</td>",
+				report_text_number(p->share[shown[k]], true).text);
 		str_add(out, "</tr>\n");
 	}
 	str_add(out, "</tbody></table></details>\n");

@@ -218,17 +218,14 @@ static void add_change(struct page *p, const struct change *c)
 			p->out, line.text, c->change * c->better > 0 ? "32" : "31", style);
 }
 
-struct brief report_text_figure(const struct report_change *c, double number)
+struct brief report_text_number(double number, bool share)
 {
 	if (isnan(number))
 		return str_brief("-");
-	return c->unit == FIGURE_SHARE ? str_brief("%.1f%%", 100 * number)
-				       : str_brief("%.2f", number);
+	return share ? str_brief("%.1f%%", 100 * number) : str_brief("%.2f", number);
 }
 
-/* A change in percent of the earlier value: "+12.3%"; without a percentage where it would
- * mean little. */
-static struct brief show_percent(const struct report_difference *d)
+struct brief report_text_percent(const struct report_difference *d)
 {
 	if (isnan(d->percent))
 		return str_brief("%s", d->change != 0 ? "new" : "");
@@ -249,7 +246,7 @@ static struct change change_of(const struct report_change *c)
 		.columns = CHANGE,
 		.text = share			 ? str_brief("%+.1f points", 100 * difference)
 			: c->unit == FIGURE_GPUS ? str_brief("%+.2f", difference)
-						 : show_percent(&c->exact) };
+						 : report_text_percent(&c->exact) };
 }
 
 struct brief report_text_change(const struct report_change *c)
@@ -265,7 +262,7 @@ static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms,
 		.step = MS_PER_HOUR / 100,
 		.better = better,
 		.columns = USER_CHANGE,
-		.text = show_percent(d) };
+		.text = report_text_percent(d) };
 	str_addf(p->out, "  %8.2f %8.2f", (double)now_ms / MS_PER_HOUR,
 		(double)before_ms / MS_PER_HOUR);
 	add_change(p, &change);
@@ -283,8 +280,8 @@ static void add_users(struct page *p)
 		size_t wide =
 			text_add_cut(p->out, process_shown_user(u->identity), USER, style);
 		str_add_repeat(p->out, " ", USER - wide);
-		add_hours(p, u->held_ms, u->held_before_ms, &u->held, 0);
-		add_hours(p, u->unused_ms, u->unused_before_ms, &u->unused, -1);
+		add_hours(p, u->now.held_ms, u->before.held_ms, &u->held, 0);
+		add_hours(p, u->now.unused_ms, u->before.unused_ms, &u->unused, -1);
 		text_end_line(p->out);
 	}
 	if (c->n_left_out)
@@ -301,11 +298,12 @@ static void add_compare(struct page *p)
 	for (size_t i = 0; i < c->n_figures; i++) {
 		const struct report_change *f = &c->figures[i];
 		struct change change = change_of(f);
-		if (p->style->brief && f->unit != FIGURE_SHARE)
+		bool share = f->unit == FIGURE_SHARE;
+		if (p->style->brief && !share)
 			continue;
 		str_addf(p->out, "  %-*s  %*s  %*s", LABEL, f->label, NUMBER,
-			report_text_figure(f, f->shown_now).text, NUMBER,
-			report_text_figure(f, f->shown_before).text);
+			report_text_number(f->shown_now, share).text, NUMBER,
+			report_text_number(f->shown_before, share).text);
 		if (!isnan(change.change))
 			add_change(p, &change);
 		str_add(p->out, "\n");
@@ -345,11 +343,6 @@ const char *report_text_state(const struct report *r, enum card_state state)
 /* The states of a trend. */
 static const enum card_state trend_states[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_UNOBSERVED };
 
-static struct brief show_share(double share)
-{
-	return isnan(share) ? str_brief("-") : str_brief("%.1f%%", 100 * share);
-}
-
 static void add_periods(struct page *page)
 {
 	static const char *const titles[] = { [PERIOD_DAY] = "day",
@@ -364,9 +357,9 @@ static void add_periods(struct page *page)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct report_period *p = &t->periods[i];
 		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name,
-			show_share(p->share[CARD_ACTIVE]).text,
-			show_share(p->share[CARD_IDLE_HELD]).text,
-			show_share(p->share[CARD_UNOBSERVED]).text);
+			report_text_number(p->share[CARD_ACTIVE], true).text,
+			report_text_number(p->share[CARD_IDLE_HELD], true).text,
+			report_text_number(p->share[CARD_UNOBSERVED], true).text);
 		/* Appends the bar of a period: the states of observed time, and blanks for the
 		 * rest. */
 		double parts[CARD_STATES];
@@ -396,7 +389,8 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 			COLUMNS_OF(t));
 	str_addf(out, "  %-*s", TREND_LABEL, report_text_state(r, state));
 	add_colored(out, str_text(&line), state, style);
-	str_addf(out, " %s\n", show_share(t->periods[t->n - 1].share[state]).text);
+	str_addf(
+		out, " %s\n", report_text_number(t->periods[t->n - 1].share[state], true).text);
 	out->failed |= line.failed;
 	str_finish(&line);
 }

@@ -181,11 +181,11 @@ static struct report_use use_of(const struct audit_identity *who)
 #define OF(member) offsetof(struct report_user_change, member)
 static const struct column user_columns[] = {
 	{ "identity", CHARS(identity) },
-	{ "gpu_seconds", KNOWN(GPU_MS, held_ms) },
-	{ "gpu_seconds_before", KNOWN(GPU_MS, held_before_ms) },
+	{ "gpu_seconds", KNOWN(GPU_MS, now.held_ms) },
+	{ "gpu_seconds_before", KNOWN(GPU_MS, before.held_ms) },
 	{ "gpu_seconds_change", NUMBER(GPU_MS, held.change) },
-	{ "unused_gpu_seconds", KNOWN(GPU_MS, unused_ms) },
-	{ "unused_gpu_seconds_before", KNOWN(GPU_MS, unused_before_ms) },
+	{ "unused_gpu_seconds", KNOWN(GPU_MS, now.unused_ms) },
+	{ "unused_gpu_seconds_before", KNOWN(GPU_MS, before.unused_ms) },
 	{ "unused_gpu_seconds_change", NUMBER(GPU_MS, unused.change) },
 };
 #undef OF
@@ -226,10 +226,8 @@ static void add_users(
 			struct report_use now = use_of(pairs[i].now),
 					  before = use_of(pairs[i].before);
 			struct report_user_change *u = &c->users[c->n_users++];
-			*u = (struct report_user_change){ .held_ms = now.held_ms,
-				.held_before_ms = before.held_ms,
-				.unused_ms = now.unused_ms,
-				.unused_before_ms = before.unused_ms,
+			*u = (struct report_user_change){ .now = now,
+				.before = before,
 				.held = difference((double)now.held_ms, (double)before.held_ms),
 				.unused = difference(
 					(double)now.unused_ms, (double)before.unused_ms) };
