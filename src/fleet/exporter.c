@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/options.h"
+
 /* Names since DCGM 4.6 end in _RATIO; GPU_UTIL_RATIO is still in percent. The names in small
  * letters are of versions 1.x. GR_ENGINE_ACTIVE counts more finely than GPU_UTIL, and is the
  * only one that MIG instances have. */
@@ -75,15 +77,10 @@ const struct exporter exporters[EXPORTERS] = {
 
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name)
 {
-	size_t len = strlen(name);
-	for (const struct exporter_metric *m = x->metrics; m->names; m++)
-		for (const char *at = m->names; *at; at += strspn(at, "|")) {
-			size_t word = strcspn(at, "|");
-			if (word == len && memcmp(at, name, len) == 0)
-				return m;
-			at += word;
-		}
-	return NULL;
+	const struct exporter_metric *m = x->metrics;
+	while (m->names && options_choice(m->names, name) < 0)
+		m++;
+	return m->names ? m : NULL;
 }
 
 const struct exporter_metric *exporter_first(const struct exporter *x, enum exporter_role role)

@@ -93,7 +93,8 @@ const char *fleet_select(struct batch *b, const char *family, const char *extra)
 		f->matchers, *f->matchers && *extra ? "," : "", extra);
 }
 
-bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP])
+int fleet_host(
+	const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP], struct err *e)
 {
 	size_t len = 0;
 	bool some = false;
@@ -104,11 +105,8 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 			key[len++] = '/';
 		len += str_escape(key + len, HOST_KEY_CAP - len, value, strlen(value));
 	}
-	return some;
-}
-
-int fleet_no_host(const struct fleet *f, struct err *e)
-{
+	if (some)
+		return 0;
 	return err_set(e, ERR_WORLD,
 		"a series has no label %s; --host-label names the one that tells hosts apart",
 		f->by);

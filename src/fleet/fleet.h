@@ -48,10 +48,9 @@ int fleet_probe(struct fleet *f, struct err *e);
 int fleet_narrow(struct fleet *f, const char *const *labels, const struct text_list *hosts,
 	struct err *e);
 /* The name of a host: the values of its labels, separated by slashes, safe for a terminal.
- * False: the series has none of the labels. */
-bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
-/* The error for such a series. */
-int fleet_no_host(const struct fleet *f, struct err *e);
+ * ERR_WORLD: the series has none of the labels. */
+int fleet_host(
+	const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP], struct err *e);
 /* ERR_WORLD: there are too many hosts. An endless answer must not fill memory. */
 int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e);
 

@@ -125,10 +125,8 @@ struct asking {
 static struct roster_host *host_of(struct asking *a, const struct sample *s, struct err *e)
 {
 	char key[HOST_KEY_CAP];
-	if (!fleet_host(a->f, s->labels, key)) {
-		fleet_no_host(a->f, e);
+	if (fleet_host(a->f, s->labels, key, e))
 		return NULL;
-	}
 	struct roster_host *host = find_host(a->r, key, e);
 	return fleet_bound(a->f, a->r->n, e) ? NULL : host;
 }
@@ -338,8 +336,8 @@ static int take_version(void *context, const struct sample *s, struct err *e)
 	struct asking *a = context;
 	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
 	const char *version = engine_answer_label(s->labels, "version");
-	if (!fleet_host(a->f, s->labels, key))
-		return fleet_no_host(a->f, e);
+	if (fleet_host(a->f, s->labels, key, e))
+		return ERR_WORLD;
 	roster_short_name(name, sizeof(name), key);
 	uint32_t index = names_get(&a->r->names, 0, name);
 	if (index < a->r->n && strcmp(a->r->hosts[index].metrics, a->exporter->name) == 0)

@@ -104,12 +104,15 @@ int sampled_host(struct sampled *s, const struct labels *l, uint32_t *number,
 {
 	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
 	struct safe own = safe_label(s, l, EXPORTER_HOST);
-	bool has_target = fleet_host(s->f, l, key);
+	struct err no_target = { 0 };
+	fleet_host(s->f, l, key, &no_target);
 	roster_short_name(target, HOST_KEY_CAP, key);
 	if (*own.text && strcmp(s->f->by, "instance") == 0)
 		str_copy(key, sizeof(key), own.text);
-	else if (!has_target)
-		return fleet_no_host(s->f, e);
+	else if (no_target.code) {
+		*e = no_target;
+		return ERR_WORLD;
+	}
 	roster_short_name(name, sizeof(name), key);
 	*number = names_find(&s->hosts, 0, name, e);
 	return *number == IDMAP_NONE ? ERR_WORLD : fleet_bound(s->f, s->hosts.n, e);

@@ -56,10 +56,8 @@ static struct survey_host *add_host(struct survey *s, const char *key, struct er
 struct survey_host *survey_host(struct survey *s, const struct sample *sample, struct err *e)
 {
 	char key[HOST_KEY_CAP];
-	if (!fleet_host(s->f, sample->labels, key)) {
-		fleet_no_host(s->f, e);
+	if (fleet_host(s->f, sample->labels, key, e))
 		return NULL;
-	}
 	uint32_t index = names_find(&s->names, 0, key, e);
 	if (index == IDMAP_NONE || fleet_bound(s->f, s->names.n, e))
 		return NULL;

@@ -27,14 +27,9 @@ struct hours {
 	size_t n_hosts;
 };
 
-/* Adds a host's time to the hours of the week and the days, evenly between two moments. */
-struct stretch {
-	double from, to;
-};
-static void book(struct survey *s, struct stretch span, int state, int64_t ms)
+static struct fleet_stretch stretch_of(double from_s, double to_s)
 {
-	const struct fleet_stretch t = { llround(1000 * span.from), llround(1000 * span.to) };
-	fleet_fill_time(s->fill, t, state, ms);
+	return (struct fleet_stretch){ llround(1000 * from_s), llround(1000 * to_s) };
 }
 
 /* Where the sums of a series go, the same for all its samples: 1 + the index in a row of all
@@ -157,8 +152,8 @@ static void grow(
 	struct survey *s = h->s;
 	bool of_users = h->rows == &s->users;
 	int64_t before_ms = host->start_ms[state], grown_ms = value_ms - before_ms;
-	struct stretch span = { host->booked_to[state], time_s };
-	if (span.from >= span.to)
+	double from_s = host->booked_to[state];
+	if (from_s >= time_s)
 		return;
 	if (grown_ms < 0) {
 		/* For users, resets are known from the cards. */
@@ -166,14 +161,14 @@ static void grow(
 			     : -grown_ms <= (int64_t)host->n_cards * SLACK_MS)
 			return;
 		if (!(host->reset_to > 0)) {
-			host->reset_from = span.from;
+			host->reset_from = from_s;
 			s->n_resets++;
 		}
-		host->reset_to =
-			span.to; /* also the end of the last one, if there are several */
+		host->reset_to = time_s; /* of the last one, if there are several */
 		grown_ms = value_ms;
 	}
-	book(s, span, state_of(of_users, state), grown_ms);
+	fleet_fill_time(
+		s->fill, stretch_of(from_s, time_s), state_of(of_users, state), grown_ms);
 	host->booked_ms[state] += grown_ms;
 	host->start_ms[state] = value_ms;
 	host->booked_to[state] = time_s;
@@ -301,11 +296,12 @@ void survey_hours_settle(struct survey *s, const struct meters *m)
 				survey_grown(s, &m->rows[i], state);
 	for (size_t i = 0; i < s->n_hosts; i++) {
 		struct survey_host *h = &s->hosts[i];
-		struct stretch all = { s->edges[EDGE_START], s->edges[EDGE_END] },
-			       reset = { h->reset_from, h->reset_to };
+		struct fleet_stretch t =
+			h->reset_to > 0 ? stretch_of(h->reset_from, h->reset_to)
+					: stretch_of(s->edges[EDGE_START], s->edges[EDGE_END]);
 		for (int state = 0; state < METER_STATES && !h->left_out; state++)
-			book(s, h->reset_to > 0 ? reset : all, state_of(of_users, state),
-				-h->booked_ms[state]);
+			fleet_fill_time(
+				s->fill, t, state_of(of_users, state), -h->booked_ms[state]);
 	}
 }
 

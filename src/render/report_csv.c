@@ -1,21 +1,12 @@
 /* The report for programs, as CSV: one of its tables. */
-#include <string.h>
-
+#include "base/options.h"
 #include "render/report_formats.h"
 #include "render/rows.h"
 
-/* The place of the name among the choices. */
 enum report_table report_csv_table(const char *name)
 {
-	int table = REPORT_TABLE_BY;
-	size_t len = name ? strlen(name) : 0;
-	for (const char *at = REPORT_TABLE_CHOICES; name && *at; table++) {
-		size_t word = strcspn(at, "|");
-		if (word == len && strncmp(at, name, len) == 0)
-			return (enum report_table)table;
-		at += word + (at[word] == '|');
-	}
-	return REPORT_TABLE_BY;
+	int table = name ? options_choice(REPORT_TABLE_CHOICES, name) : -1;
+	return table < 0 ? REPORT_TABLE_BY : (enum report_table)table;
 }
 
 void report_csv(struct str *out, const struct report *r, enum report_table table)
