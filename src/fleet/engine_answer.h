@@ -1,10 +1,17 @@
-/* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, and
- * passes on each sample. Only the labels of a series are kept. */
+/* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, in pieces of
+ * any size, and passes on each sample: an answer can be larger than memory. Only the labels of
+ * a series are kept. Its JSON is read strictly (RFC 8259), with limits for nesting and the
+ * length of a token. */
 #pragma once
 
-#include "fleet/stream.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-enum { ANSWER_LABELS = 64, ANSWER_WARNINGS = 8 };
+#include "base/err.h"
+#include "base/str.h"
+
+enum { ANSWER_LABELS = 64, ANSWER_WARNINGS = 8, ANSWER_DEPTH = 32, ANSWER_TOKEN_MAX = 65536 };
 
 /* The labels of a series. */
 struct labels {
@@ -35,10 +42,17 @@ struct engine_answer {
 	char warnings[ANSWER_WARNINGS][300];
 	size_t n_warnings;
 	size_t n_samples, n_not_finite; /* NaN and infinite values are left out */
-	/* Private. */
-	struct stream stream;
-	unsigned char keys[STREAM_DEPTH]; /* the key at each depth of objects */
-	unsigned depth;
+	/* Private: the JSON. */
+	int state;			  /* what is expected next, or the token that is read */
+	unsigned depth;			  /* open objects and arrays */
+	uint32_t objects;		  /* bit d: the one at depth d is an object */
+	unsigned char keys[ANSWER_DEPTH]; /* the key at each depth of objects */
+	bool is_key;			  /* the string that is being read is a key */
+	unsigned digits; /* number of digits of a \u escape that are still missing */
+	unsigned code, high;
+	struct str text; /* of the token, without escapes */
+	uint64_t n_bytes;
+	/* Private: the series. */
 	bool saw_labels;
 	uint64_t note;
 	struct labels labels;

@@ -19,7 +19,7 @@ static int take(void *context, const struct sample *sample, struct err *e)
 	CHECK(sample->labels->n <= ANSWER_LABELS);
 	for (size_t i = 0; i < sample->labels->n; i++)
 		CHECK(sample->labels->values[i] < sample->labels->text.len);
-	CHECK(strlen(engine_answer_label(sample->labels, "instance")) <= STREAM_TOKEN_MAX);
+	CHECK(strlen(engine_answer_label(sample->labels, "instance")) <= ANSWER_TOKEN_MAX);
 	seen->n++;
 	seen->sum = fmod(seen->sum + sample->value, 1e9);
 	return 0;

@@ -131,12 +131,12 @@ static void limits_hold(void **state)
 	(void)state;
 	engine_answer_start(&a);
 	int rc = engine_answer_feed(&a, "{\"a\":", 5, &e);
-	for (int i = 0; i < STREAM_DEPTH && rc == 0; i++)
+	for (int i = 0; i < ANSWER_DEPTH && rc == 0; i++)
 		rc = engine_answer_feed(&a, "[", 1, &e);
 	assert_true(rc && strstr(e.text, "too deep"));
 	engine_answer_start(&a);
 	rc = engine_answer_feed(&a, "{\"", 2, &e);
-	for (int i = 0; i <= STREAM_TOKEN_MAX && rc == 0; i++)
+	for (int i = 0; i <= ANSWER_TOKEN_MAX && rc == 0; i++)
 		rc = engine_answer_feed(&a, "k", 1, &e);
 	assert_true(rc && strstr(e.text, "too long"));
 	engine_answer_finish(&a);
