@@ -39,14 +39,12 @@ const char *report_plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-struct hours_text report_hours(const struct report *r, int64_t ms)
+struct brief report_hours(const struct report *r, int64_t ms)
 {
-	struct hours_text hours;
 	bool minutes = r && r->minutes;
 	double number = (double)ms / (minutes ? 60e3 : 3600e3);
 	bool small = !minutes && number > 0 && number < 0.095;
-	snprintf(hours.text, sizeof(hours.text), small ? "%.4f" : "%.2f", number);
-	return hours;
+	return str_brief(small ? "%.4f" : "%.2f", number);
 }
 
 const char *report_unit(const struct report *r)

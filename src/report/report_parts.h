@@ -24,10 +24,7 @@ double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 enum { LEAST_SHOWN_MS = 18000 }; /* a table shows this as 0.01 h */
 /* "0.80", or four decimals for less than about 0.1 hours; minutes if the report has them. r may
  * be NULL. Use it in the statement that calls: "%s", report_hours(r, ms).text. */
-struct hours_text {
-	char text[32];
-};
-struct hours_text report_hours(const struct report *r, int64_t ms);
+struct brief report_hours(const struct report *r, int64_t ms);
 /* The unit of report_hours(): "GPU-hours" or "GPU-minutes". */
 const char *report_unit(const struct report *r);
 const char *report_plural(size_t n);
