@@ -295,7 +295,7 @@ static void find_python_env(struct proc_origin *origin, const struct origin_know
 		write_env(origin->python_env, "venv:", venv_name(venv));
 		return;
 	}
-	ssize_t n = proc_read_program(known->handle, 0, program, sizeof(program));
+	ssize_t n = proc_read_link(known->handle, 0, "exe", program, sizeof(program));
 	if (n > 0 && env_of_path(origin->python_env, (struct piece){ program, (size_t)n }))
 		return;
 	if (conda.len)
@@ -373,7 +373,7 @@ static void take_notebook(struct proc_origin *origin, const struct origin_known 
 	enum { SHORT_ID = 8, ROOM = NOTEBOOK_CAP - 24 };
 	char directory[PATH_MAX];
 	const char *id = strchr(known->notebook, ':');
-	ssize_t n = proc_read_directory(known->handle, 0, directory, sizeof(directory));
+	ssize_t n = proc_read_link(known->handle, 0, "cwd", directory, sizeof(directory));
 	if (n <= 0 || directory[0] != '/' || !id)
 		return;
 	environment_path(origin->notebook_path, ROOM, (struct piece){ directory, (size_t)n });

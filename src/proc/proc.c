@@ -186,17 +186,10 @@ ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap)
 	return wait_for_file(proc, pid, "environ", dst, cap);
 }
 
-ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap)
+ssize_t proc_read_link(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
 {
 	char path[NAME_CAP];
-	make_name(path, pid, "exe");
-	return readlinkat(proc, path, dst, cap);
-}
-
-ssize_t proc_read_directory(int proc, uint32_t pid, char *dst, size_t cap)
-{
-	char path[NAME_CAP];
-	make_name(path, pid, "cwd");
+	make_name(path, pid, name);
 	return readlinkat(proc, path, dst, cap);
 }
 

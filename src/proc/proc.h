@@ -70,11 +70,10 @@ enum { PROC_ARGUMENTS_CAP = 16 * 1024 };
 ssize_t proc_read_arguments(int proc, uint32_t pid, char *dst, size_t cap);
 ssize_t proc_read_cgroup(int proc, uint32_t pid, char *dst, size_t cap);
 ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap);
-/* Reads the path of the program file (/proc/PID/exe), as much as fits; not terminated. Returns
- * how many bytes, or -1 with errno. It needs the same rights as the environment. */
-ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap);
-/* The same for its working directory (/proc/PID/cwd). */
-ssize_t proc_read_directory(int proc, uint32_t pid, char *dst, size_t cap);
+/* Reads the path of the program file ("exe") or of the working directory ("cwd"), as much as
+ * fits; not terminated. Returns how many bytes, or -1 with errno. It needs the same rights as
+ * the environment. */
+ssize_t proc_read_link(int proc, uint32_t pid, const char *name, char *dst, size_t cap);
 /* Finds who owns the program file and who may write to it. It needs the same rights. */
 int proc_stat_program(int proc, uint32_t pid, struct stat *st);
 

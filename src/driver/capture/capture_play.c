@@ -8,18 +8,6 @@
 #include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"
 
-/* What a handle points to. */
-struct play_unit {
-	int card, instance;
-};
-
-struct capture_play {
-	struct capture_file *recorded;
-	struct clock *clock;
-	struct moment opened;
-	struct play_unit cards[CAPTURE_CARDS], instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
-};
-
 /* The current position of the play. */
 struct play_time {
 	struct moment now;
@@ -70,16 +58,6 @@ void capture_play_close(struct capture_play *play)
 	current = NULL;
 	capture_file_free(play->recorded);
 	free(play);
-}
-
-const struct capture_file *capture_play_recorded(const struct capture_play *play)
-{
-	return play->recorded;
-}
-
-struct moment capture_play_opened(const struct capture_play *play)
-{
-	return play->opened;
 }
 
 static struct play_time play_time_now(const struct capture_play *play)

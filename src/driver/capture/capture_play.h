@@ -10,15 +10,23 @@
 #include "base/err.h"
 #include "driver/capture/capture_file.h"
 
-struct capture_play;
+/* What a handle of a card, or of an instance, points to. */
+struct play_unit {
+	int card, instance;
+};
+
+struct capture_play {
+	struct capture_file *recorded;
+	struct clock *clock;
+	struct moment opened;
+	struct play_unit cards[CAPTURE_CARDS], instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
+};
+
 /* Opens a play and takes the capture over, even on failure. Fails if another capture is being
  * played. */
 int capture_play_open(struct capture_play **play, struct capture_file *recorded,
 	struct clock *clock, struct err *e);
 void capture_play_close(struct capture_play *play);
-const struct capture_file *capture_play_recorded(const struct capture_play *play);
-/* Returns when it was opened. */
-struct moment capture_play_opened(const struct capture_play *play);
 /* Returns the function that answers for this symbol; NULL: the captured library did not have
  * it. */
 void *capture_play_find(const struct capture_play *play, const char *symbol);

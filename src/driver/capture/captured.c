@@ -9,7 +9,7 @@
 
 bool captured_asleep(const struct capture_play *play, const char *pci)
 {
-	const struct capture_file *r = capture_play_recorded(play);
+	const struct capture_file *r = play->recorded;
 	for (size_t i = 0; i < r->n_gpus; i++)
 		if (r->asleep[i] && strcmp(r->gpus[i].pci, pci) == 0)
 			return true;
@@ -18,7 +18,7 @@ bool captured_asleep(const struct capture_play *play, const char *pci)
 
 size_t captured_gpus(const struct capture_play *play, struct proc_card *gpus)
 {
-	const struct capture_file *r = capture_play_recorded(play);
+	const struct capture_file *r = play->recorded;
 	memcpy(gpus, r->gpus, r->n_gpus * sizeof(gpus[0]));
 	return r->n_gpus;
 }
@@ -26,9 +26,8 @@ size_t captured_gpus(const struct capture_play *play, struct proc_card *gpus)
 bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
 	const struct capture_play *play = ((struct nvml_source *)base)->play;
-	const struct capture_file_process *found =
-		capture_file_process(capture_play_recorded(play), pid);
-	struct moment opened = capture_play_opened(play);
+	const struct capture_file_process *found = capture_file_process(play->recorded, pid);
+	struct moment opened = play->opened;
 	char key[CAPTURE_LINE_CAP], value[CAPTURE_LINE_CAP];
 	const char *at = found ? found->pairs : NULL;
 	if (!at)

@@ -8,27 +8,23 @@
 /* More than any board draws: a counter that grows faster is wrong. */
 #define MAX_POWER_MW 20e6
 
-static int read_energy(struct nvml_source *s, size_t card, int way, void *out)
+static int read_power(struct nvml_source *s, size_t card, int way, void *out)
 {
-	double *value = out;
-	void *handle = s->cards[card].handle;
-	unsigned long long mj = 0;
 	unsigned mw = 0;
-	int code;
-	if (way == 0) {
-		code = NVML_CALL(s->lib.api.energy, handle, &mj);
-		*value = (double)mj;
-	} else {
-		code = NVML_CALL(s->lib.api.power, handle, &mw);
-		*value = mw;
-	}
+	(void)way;
+	int code = NVML_CALL(s->lib.api.power, s->cards[card].handle, &mw);
+	*(double *)out = mw;
 	return code;
 }
 
-static int read_power(struct nvml_source *s, size_t card, int way, void *out)
+static int read_energy(struct nvml_source *s, size_t card, int way, void *out)
 {
-	(void)way;
-	return NVML_CALL(s->lib.api.power, s->cards[card].handle, (unsigned *)out);
+	unsigned long long mj = 0;
+	if (way > 0)
+		return read_power(s, card, way, out);
+	int code = NVML_CALL(s->lib.api.energy, s->cards[card].handle, &mj);
+	*(double *)out = (double)mj;
+	return code;
 }
 
 static void add_mj(struct nvml_energy *n, double mj)
@@ -92,7 +88,7 @@ void nvml_energy_read(struct nvml_source *s, size_t card)
 
 void nvml_energy_read_power(struct nvml_source *s, size_t card)
 {
-	unsigned mw = 0;
+	double mw = 0;
 	const struct nvml_task task = { NVML_JOB_POWER, read_power, &mw };
 	if (nvml_job_do(s, card, &task) == NVML_OK && is_plausible(s, card, mw))
 		s->base.cards[card].power_mw = mw;

@@ -17,12 +17,6 @@
 
 enum { SMALL_FILE = 4096 };
 
-static DIR *open_below(const char *root, const char *below)
-{
-	char path[PATH_MAX];
-	return file_path(path, "%s%s", root, below) ? opendir(path) : NULL;
-}
-
 bool nvml_host_has_module(const char *root)
 {
 	return file_is_below(root, "/sys/module/nvidia") ||
@@ -154,7 +148,8 @@ static int by_name(const void *a, const void *b)
 
 static void read_nodes(struct nvml_site *site, const char *root)
 {
-	DIR *dir = open_below(root, "/dev");
+	char path[PATH_MAX];
+	DIR *dir = file_path(path, "%s/dev", root) ? opendir(path) : NULL;
 	if (!dir)
 		return;
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {

@@ -103,7 +103,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 	const char *asked = choice->path ? choice->path : "libnvidia-ml.so.1";
 	*lib = (struct nvml_lib){ .play = choice->play };
 	if (choice->play) {
-		asked = capture_play_recorded(choice->play)->library;
+		asked = choice->play->recorded->library;
 		str_copy(why, sizeof(why), "the captured host had none");
 	} else {
 		lib->dl = load(choice, why, sizeof(why));
@@ -232,7 +232,7 @@ int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct 
 		char module[VERSION_CAP] = "";
 		if (lib->play)
 			str_copy(module, sizeof(module),
-				capture_play_recorded(lib->play)->site.module_version);
+				lib->play->recorded->site.module_version);
 		else
 			nvml_host_module_version(root, module, sizeof(module));
 		err_set(e, ERR_WORLD,
