@@ -12,24 +12,24 @@
 struct values {
 	struct live_values live;
 	struct filter_values filter;
-	bool all, command, full_command, user, pid, fan, json, no_header, no_processes;
-	bool no_color, force_color, ascii, debug, version;
+	struct stat_options shown;
+	bool all, json, no_color, force_color, ascii, debug, version;
 	const char *codec, *color, *power, *interval;
-	int64_t name_width;
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
 
 static const struct option_row options[] = {
 	{ OPTION_FLAG, 'a', "show-all", .help = "the same as -c -u -p -F -e -P", AT(all) },
-	{ OPTION_FLAG, 'c', "show-cmd", .help = "the command of each process", AT(command) },
+	{ OPTION_FLAG, 'c', "show-cmd", .help = "the command of each process",
+		AT(shown.command) },
 	{ OPTION_FLAG, 'f', "show-full-cmd",
 		.help = "one line per process: pid, CPU, host memory, whole command line",
-		AT(full_command) },
-	{ OPTION_FLAG, 'u', "show-user", .help = "the user of each process", AT(user) },
-	{ OPTION_FLAG, 'p', "show-pid", .help = "the pid of each process", AT(pid) },
-	{ OPTION_FLAG, 'F', "show-fan-speed", .help = "the speed of the fan", AT(fan) },
-	{ OPTION_FLAG, 0, "show-fan", .help = "the same", AT(fan), .hidden = true },
+		AT(shown.full_command) },
+	{ OPTION_FLAG, 'u', "show-user", .help = "the user of each process", AT(shown.user) },
+	{ OPTION_FLAG, 'p', "show-pid", .help = "the pid of each process", AT(shown.pid) },
+	{ OPTION_FLAG, 'F', "show-fan-speed", .help = "the speed of the fan", AT(shown.fan) },
+	{ OPTION_FLAG, 0, "show-fan", .help = "the same", AT(shown.fan), .hidden = true },
 	{ OPTION_MAYBE_NEXT, 'e', "show-codec", "enc,dec", "use of the video engines",
 		.choices = "enc|dec", AT(codec) },
 	{ OPTION_MAYBE_NEXT, 'P', "show-power", "draw,limit", "the power",
@@ -39,10 +39,11 @@ static const struct option_row options[] = {
 	{ OPTION_MAYBE_NEXT, 0, "watch", "SECONDS", "the same", AT(interval), .hidden = true },
 	{ OPTION_FLAG, 0, "json", .help = "JSON; with -i one document per line", AT(json) },
 	{ OPTION_FLAG, 0, "no-header", .help = "leave out the line with host, time and driver",
-		AT(no_header) },
-	{ OPTION_FLAG, 0, "no-processes", .help = "leave out the processes", AT(no_processes) },
+		AT(shown.no_header) },
+	{ OPTION_FLAG, 0, "no-processes", .help = "leave out the processes",
+		AT(shown.no_processes) },
 	{ OPTION_COUNT, 0, "gpuname-width", "N", "width of the name; 0 hides it",
-		AT(name_width), .min = 0, .max = 200 },
+		AT(shown.name_width), .min = 0, .max = 200 },
 	{ OPTION_FLAG, 0, "no-color", .help = "use no colours", AT(no_color) },
 	{ OPTION_FLAG, 0, "force-color", .help = "use colours, also without a terminal",
 		AT(force_color) },
@@ -86,23 +87,14 @@ static int read_pair(const struct pair_option *o, const char *text, struct err *
 
 static int read_options(const struct values *v, struct stat_options *o, struct err *e)
 {
-	bool utf8 = terminal_is_utf8();
-	*o = (struct stat_options){ .command = v->command || v->all,
-		.full_command = v->full_command,
-		.user = v->user || v->all,
-		.pid = v->pid || v->all,
-		.fan = v->fan || v->all,
-		.encoder = v->all,
-		.decoder = v->all,
-		.draw = v->all,
-		.limit = v->all,
-		.no_header = v->no_header,
-		.no_processes = v->no_processes,
-		.name_width = v->name_width,
-		.style = { .columns = 80,
-			.ascii = v->ascii || !utf8,
-			.color = v->force_color || (!v->no_color && terminal_has_color()),
-			.watch = v->force_color } };
+	*o = v->shown;
+	if (v->all)
+		o->command = o->user = o->pid = o->fan = o->encoder = o->decoder = o->draw =
+			o->limit = true;
+	o->style = (struct text_style){ .columns = 80,
+		.ascii = v->ascii || !terminal_is_utf8(),
+		.color = v->force_color || (!v->no_color && terminal_has_color()),
+		.watch = v->force_color };
 	if (v->no_color && (v->force_color || v->color))
 		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
 	if (v->color && terminal_choose_color(v->color, &o->style.color, &o->style.color256, e))
@@ -266,6 +258,6 @@ const struct command cmd_stat = {
 	.usage = "[-acfupFeP] [-i [SECONDS]] [--json] [OPTIONS]",
 	.options = options,
 	.values_size = sizeof(struct values),
-	.initial = &(const struct values){ .name_width = -1 },
+	.initial = &(const struct values){ .shown.name_width = -1 },
 	.run = run,
 };
