@@ -48,7 +48,6 @@ struct session {
 	const struct command *self;
 	struct track_values *v;
 	char **argv; /* the command; NULL: the process of --pid is followed */
-	struct tracker_options options;
 	struct tracker *tracker;
 	struct clock clock;
 	int exit_status; /* for gua: the command's, 128 + signal, 126 or 127 */
@@ -92,7 +91,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	const char *one;
 	char *bytes = malloc(ENVIRONMENT_CAP);
 	ssize_t n = -1;
-	if (bytes && proc_open(&proc, v->from.root, &e) == 0)
+	if (bytes && proc_open(&proc, v->o.source.root, &e) == 0)
 		n = proc_read_environment(proc, (uint32_t)v->pid, bytes, ENVIRONMENT_CAP);
 	struct proc_arguments all = { bytes, n > 0 ? (size_t)n : 0, 0 };
 	while (n > 0 && !reply->len && proc_next_argument(&all, &one, &one_len))
@@ -184,7 +183,7 @@ static int write_samples(struct session *s, bool last, struct err *e)
  * The command waits to be started, so a failure here still prevents the start. */
 static int start_tracker(struct session *s, struct err *e)
 {
-	struct tracker_options o = s->options;
+	struct tracker_options o = s->v->o;
 	o.pid = s->child;
 	o.subreaper = s->argv != NULL;
 	o.started_us = o.subreaper ? clock_now(&s->clock).boot_us : 0;
@@ -246,7 +245,7 @@ static void reap(struct session *s)
 			return;
 		/* It may be a process that reads for the tracker, and not belong to the
 		 * command. */
-		bool own = reader_owns(s->options.files->reader, info.si_pid);
+		bool own = reader_owns(s->v->o.files->reader, info.si_pid);
 		bool counts = !own && !tracker_is_helper(s->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */
 		if (counts)
@@ -482,16 +481,16 @@ static int open_output(struct session *s, struct err *e)
 
 /* Checks with the driver that the cards of --guuids exist; without that option the driver is
  * not asked. */
-static int check_uuids(
-	const struct track_values *v, const struct source_options *o, struct err *e)
+static int check_uuids(const struct track_values *v, struct err *e)
 {
+	const struct source_options *o = &v->o.source;
 	struct source *source = NULL;
-	if (!v->n_uuids || !o->name)
+	if (!v->o.n_gpu_uuids || !o->name)
 		return 0;
 	int rc = source_open(&source, o, e);
 	if (rc)
 		return err_prefix(e, "--guuids");
-	for (size_t i = 0; !rc && i < v->n_uuids; i++) {
+	for (size_t i = 0; !rc && i < v->o.n_gpu_uuids; i++) {
 		struct str all = { 0 };
 		bool exists = false;
 		for (size_t k = 0; k < source->n_cards; k++) {
@@ -546,25 +545,18 @@ static int find_command(struct session *s, char **operands, char ***words, struc
 /* Fills in the options of the tracker, after the command is known. */
 static void make_options(struct session *s)
 {
-	const struct track_values *v = s->v;
-	bool own = !v->gpus || strcmp(v->gpus, "own") == 0;
-	bool cards = strcmp(v->from.name, SOURCE_NONE) != 0;
-	s->visible = cards && own ? variable(v, VISIBLE) : NULL;
-	s->job = variable(v, JOB);
-	s->options = (struct tracker_options){ .interval_ms = v->interval_ms,
-		.expected_cores = v->cores,
-		.gpu_uuids = v->n_uuids ? v->uuid_list : NULL,
-		.n_gpu_uuids = v->n_uuids,
-		.own_gpus = own,
-		.visible_gpus = s->visible,
-		.slurm_job = s->job,
-		.source = v->from,
-		.rules = RULES_DEFAULT,
-		.root = v->from.root };
-	s->options.source.clock = &s->clock;
-	s->options.source.nvml_path = cmd_nvml_path(v->from.nvml_path);
+	struct track_values *v = s->v;
+	struct tracker_options *o = &v->o;
+	bool cards = strcmp(o->source.name, SOURCE_NONE) != 0;
+	o->own_gpus = !v->gpus || strcmp(v->gpus, "own") == 0;
+	o->visible_gpus = s->visible = cards && o->own_gpus ? variable(v, VISIBLE) : NULL;
+	o->slurm_job = s->job = variable(v, JOB);
+	o->rules = (struct rules)RULES_DEFAULT;
+	o->root = o->source.root;
+	o->source.clock = &s->clock;
+	o->source.nvml_path = cmd_nvml_path(o->source.nvml_path);
 	if (!cards)
-		s->options.source.name = NULL;
+		o->source.name = NULL;
 }
 
 int cmd_track_run(const struct call *call, struct err *e)
@@ -585,15 +577,15 @@ int cmd_track_run(const struct call *call, struct err *e)
 		     !find_command(&s, call->operands, &words, e);
 	if (ready)
 		make_options(&s);
-	if (ready && apart_new(&apart, &s.options.source, &manner, e) == 0)
-		s.options.source.host = apart_host(apart);
+	if (ready && apart_new(&apart, &v->o.source, &manner, e) == 0)
+		v->o.source.host = apart_host(apart);
 	/* Open files last, so that a wrong option does not truncate one. */
-	ready = apart && !check_uuids(v, &s.options.source, e) &&
-		!reader_open(&reader, s.options.root, 0, e) && !open_output(&s, e);
-	s.options.files = &(struct track_files){ reader_arguments, reader_rollup,
-		reader_mappings, reader_io, reader_cpu_s, reader_owns, reader };
-	if (ready && !v->quiet)
-		cmd_live_note_captured(v->from.name);
+	ready = apart && !check_uuids(v, e) && !reader_open(&reader, v->o.root, 0, e) &&
+		!open_output(&s, e);
+	v->o.files = &(struct track_files){ reader_arguments, reader_rollup, reader_mappings,
+		reader_io, reader_cpu_s, reader_owns, reader };
+	if (ready && !v->quiet && v->o.source.name)
+		cmd_live_note_captured(v->o.source.name);
 	int status = ready ? track(&s) : e->code;
 	reader_close(reader);
 	apart_free(apart);

@@ -6,16 +6,16 @@
 
 #include "base/options.h"
 #include "cmd/cmd.h"
-#include "driver/source.h"
 #include "render/track.h"
+#include "track/tracker.h"
 
 enum { TRACK_MAX_UUIDS = 64 };
 
 struct track_values {
 	const char *execute, *output, *format, *ram_unit, *gpu_ram_unit, *time_unit, *interval;
 	const char *uuids, *gpus, *config, *brand, *tracking_file;
-	struct source_options from; /* without clock and host */
-	int64_t pid, cores;
+	struct tracker_options o; /* what options say of it; cmd_track_run() adds the rest */
+	int64_t pid;
 	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
 	bool verbose;  /* text: all values */
 	bool announce; /* say that the command has ended, as gpu-tracker does */
@@ -23,9 +23,7 @@ struct track_values {
 	const char *default_size, *default_time; /* units when no unit is given; NULL: auto */
 	/* Computed from the values above. */
 	enum track_format style;
-	int64_t interval_ms;
 	const char *uuid_list[TRACK_MAX_UUIDS];
-	size_t n_uuids;
 	char *uuid_text;   /* storage of uuid_list; heap */
 	void *config_text; /* storage of what --tconfig gave; a JSON object */
 };

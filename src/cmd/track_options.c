@@ -43,7 +43,7 @@ const struct option_row track_options[] = {
 	{ OPTION_COUNT, 0, "nec", "N",
 		"number of cores that the command was expected to use (default: all that it "
 		"may use)",
-		AT(cores), .min = 1, .max = 1e6 },
+		AT(o.expected_cores), .min = 1, .max = 1e6 },
 	{ OPTION_CHOICE, 0, "gpus", "WHICH",
 		"cards in the report: own (those that the command may use or used; default) "
 		"or all",
@@ -68,7 +68,7 @@ const struct option_row track_options[] = {
 		AT(legacy_spelling) },
 	{ OPTION_CHOICE, 0, "gb", "BRAND", "brand of the GPUs: nvidia", .choices = "nvidia",
 		AT(brand) },
-	SOURCE_ROWS(struct track_values, from, SOURCE_NONE_HELP, source_words_none),
+	SOURCE_ROWS(struct track_values, o.source, SOURCE_NONE_HELP, source_words_none),
 	{ 0 },
 };
 
@@ -188,10 +188,10 @@ static int read_interval(struct track_values *v, struct err *e)
 	if (snprintf(text, sizeof(text), "%s%s", v->interval, plain ? "s" : "") >=
 		(int)sizeof(text))
 		return err_set(e, ERR_USAGE, "--st '%s' is too long", v->interval);
-	int rc = duration_parse(text, &v->interval_ms, e);
+	int rc = duration_parse(text, &v->o.interval_ms, e);
 	if (rc)
 		return err_prefix(e, "--st");
-	if (v->interval_ms < 10 || v->interval_ms > 3600000)
+	if (v->o.interval_ms < 10 || v->o.interval_ms > 3600000)
 		return err_set(
 			e, ERR_USAGE, "--st %s is out of range: 10 ms to 1 h", v->interval);
 	return 0;
@@ -203,14 +203,15 @@ static int split_uuids(struct track_values *v, struct err *e)
 	if (!v->uuid_text)
 		return err_memory(e);
 	char *rest = NULL;
+	v->o.gpu_uuids = v->uuid_list;
 	for (char *one = strtok_r(v->uuid_text, ", ", &rest); one;
 		one = strtok_r(NULL, ", ", &rest)) {
-		if (v->n_uuids == TRACK_MAX_UUIDS)
+		if (v->o.n_gpu_uuids == TRACK_MAX_UUIDS)
 			return err_set(e, ERR_USAGE, "--guuids names more than %d cards",
 				TRACK_MAX_UUIDS);
-		v->uuid_list[v->n_uuids++] = one;
+		v->uuid_list[v->o.n_gpu_uuids++] = one;
 	}
-	return v->n_uuids ? 0 : err_set(e, ERR_USAGE, "--guuids names no card");
+	return v->o.n_gpu_uuids ? 0 : err_set(e, ERR_USAGE, "--guuids names no card");
 }
 
 int track_options_check(struct track_values *v, const bool *given, struct err *e)
@@ -250,7 +251,7 @@ int track_options_check(struct track_values *v, const bool *given, struct err *e
 	if (file && !v->overwrite && access(file, F_OK) == 0)
 		return err_set(
 			e, ERR_USAGE, "--tf %s exists; give --overwrite to replace it", file);
-	if (source_check(v->from.name, v->from.scenario, true, e))
+	if (source_check(v->o.source.name, v->o.source.scenario, true, e))
 		return e->code;
 	return v->until_exit && !v->pid ? err_set(e, ERR_USAGE, "--until-exit needs --pid") : 0;
 }
