@@ -1,6 +1,7 @@
 /* Asks an engine for the samples of another exporter. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -233,6 +234,11 @@ static int take_replica(void *context, const struct sample *sample, struct err *
 	return s->copies[s->n_copies++] ? 0 : err_memory(e);
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* Finds the values of the label, and makes matchers of them. */
 static int find_replicas(struct copies *c, struct probe *p, struct err *e)
 {
@@ -242,6 +248,9 @@ static int find_replicas(struct copies *c, struct probe *p, struct err *e)
 					       c->label),
 		"))", s->x, EXPORTER_MEMORY, NULL, take_replica, c };
 	int rc = s->texts.failed ? err_memory(e) : probe_ask(p, &q, e);
+	/* The answers come in any order, and not each has all of them. */
+	if (s->n_copies)
+		qsort(s->copies, s->n_copies, sizeof(s->copies[0]), compare_texts);
 	for (size_t i = 0; i < s->n_copies && rc == 0; i++) {
 		rest = arena_textf(&s->texts, "%s,%s!=\"%s\"", rest, c->label, s->copies[i]);
 		s->copies[i] = arena_textf(&s->texts, ",%s=\"%s\"", c->label, s->copies[i]);
