@@ -18,6 +18,7 @@
 #include "policy/channel.h"
 #include "policy/explain.h"
 #include "policy/user_talk.h"
+#include "proc/proc.h"
 #include "render/documents.h"
 #include "render/rows.h"
 #include "report/report_parts.h"
@@ -397,10 +398,9 @@ static int run_explain(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct facts_now now = { .db = x->db,
-		.root = x->o->root ? x->o->root : "",
-		.now_ms = x->now_ms,
-		.policy = &x->policy };
+	struct facts_now now = {
+		.db = x->db, .proc = -1, .now_ms = x->now_ms, .policy = &x->policy
+	};
 	struct explain_question q = { .now = &now,
 		.policy = x->policy,
 		.settings = &x->conf.settings,
@@ -414,12 +414,15 @@ static int run_explain(struct enforce *x)
 		return cmd_fail(x->self, &e);
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
 		return ask_service(x, &q.what);
+	proc_open(&now.proc, x->o->root ? x->o->root : "", NULL);
 	rc = facts_now_read(&now, &e);
 	policy_file_open(&q.file, x->policy_db, false, NULL);
 	if (rc == 0)
 		rc = explain(&q, &out, &e);
 	policy_file_close(q.file);
 	facts_now_finish(&now);
+	if (now.proc >= 0)
+		close(now.proc);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }
 

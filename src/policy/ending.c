@@ -321,11 +321,7 @@ static const struct session_facts *find_facts(
 static int check_exemptions(
 	const struct enforcer *x, const struct ending *a, int64_t now_ms, struct err *e)
 {
-	struct facts_now now = { .db = x->db,
-		.root = x->root,
-		.now_ms = now_ms,
-		.brief = true,
-		.policy = &x->policy };
+	struct facts_now now = enforcer_facts(x, now_ms, true);
 	struct policy policy = x->policy;
 	int rc = facts_now_read(&now, e);
 	const struct session_facts *f = rc == 0 ? find_facts(&now, a) : NULL;
@@ -609,10 +605,7 @@ static void attend_lease(struct endings *es, struct ending *a)
 {
 	int64_t now_us = now_us_of(es);
 	const struct enforcer *x = es->enforcer;
-	struct facts_now now = { .db = x->db,
-		.now_ms = clock_wall_ms(x->clock),
-		.brief = true,
-		.policy = &x->policy };
+	struct facts_now now = enforcer_facts(x, clock_wall_ms(x->clock), true);
 	struct err e = { 0 };
 	if (now_us - a->polled_us < LEASE_POLL_US)
 		return;

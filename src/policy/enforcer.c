@@ -15,7 +15,7 @@
 #include "policy/endings.h"
 #include "policy/signs.h"
 #include "policy/tell.h"
-#include "proc/proc.h"
+#include "proc/activity.h"
 #include "store/policy/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -168,15 +168,20 @@ static int read_file(struct work *w)
 	return 0;
 }
 
+struct facts_now enforcer_facts(const struct enforcer *x, int64_t now_ms, bool brief)
+{
+	return (struct facts_now){ .db = x->db,
+		.proc = x->proc,
+		.now_ms = now_ms,
+		.brief = brief,
+		.policy = &x->policy };
+}
+
 /* Reads the store; `brief` leaves out what takes long to read. */
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
-	w->now = (struct facts_now){ .db = x->db,
-		.root = x->root,
-		.now_ms = w->now_ms,
-		.brief = brief,
-		.policy = &x->policy };
+	w->now = enforcer_facts(x, w->now_ms, brief);
 	int rc = facts_now_read(&w->now, w->e);
 	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++)
 		w->now.history.sessions[i].used_ms = used_of(x, &w->now.facts[i]);
@@ -245,8 +250,6 @@ static bool still_computes(struct work *w, size_t session)
 	const struct idle_history *h = &w->now.history;
 	const char *const *texts = h->sessions[session].texts;
 	struct proc_life *processes = calloc(h->n_processes + 1, sizeof(*processes));
-	int proc = -1;
-	double now_s = (double)NAN; /* CPU seconds of its processes */
 	struct activity_group s = { .processes = processes,
 		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
 		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "",
@@ -255,10 +258,8 @@ static bool still_computes(struct work *w, size_t session)
 		if (h->processes[i].session == session && h->processes[i].holds)
 			processes[s.n++] = (struct proc_life){ h->processes[i].pid,
 				h->processes[i].start_ticks, h->processes[i].uid };
-	if (processes && proc_open(&proc, x->root, NULL) == 0) {
-		now_s = activity_cpu_s(proc, &s);
-		close(proc);
-	}
+	/* CPU seconds of its processes. */
+	double now_s = processes && x->proc >= 0 ? activity_cpu_s(x->proc, &s) : (double)NAN;
 	free(processes);
 	if (!known) {
 		if (!array_one_more(&x->cpu, x->n_cpu))
@@ -578,9 +579,12 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 void enforcer_finish(struct enforcer *x)
 {
 	policy_file_close(x->file);
+	if (x->proc >= 0)
+		close(x->proc);
 	free(x->used);
 	free(x->cpu);
 	x->file = NULL;
+	x->proc = -1;
 	x->used = NULL;
 	x->cpu = NULL;
 	x->n_used = x->n_cpu = 0;

@@ -38,8 +38,9 @@ struct enforcer_cpu {
 
 /* Zero-initialise; the caller sets the members up to `endings`. */
 struct enforcer {
-	struct policy policy;  /* history and may_end are set by each pass */
-	const char *db, *root; /* as in struct facts_now */
+	struct policy policy; /* history and may_end are set by each pass */
+	const char *db;
+	int proc; /* as in struct facts_now; enforcer_finish() closes it */
 	const char *policy_db;
 	const struct clock *clock;
 	const struct settings
@@ -62,8 +63,11 @@ struct enforcer {
 bool enforcer_row(struct policy_action *a, struct arena *texts, const struct enforcer *x,
 	const struct enforcer_step *s);
 
+/* What is to be read of the present, with facts_now_read(). */
+struct facts_now enforcer_facts(const struct enforcer *x, int64_t now_ms, bool brief);
+
 /* Opens policy.db if it is not open. Fails when the store or policy.db cannot be read or
  * written; then nothing was done. */
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);
-/* Closes policy.db. */
+/* Closes policy.db and /proc. */
 void enforcer_finish(struct enforcer *x);

@@ -4,12 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "audit/idle_history.h"
 #include "policy/builtin.h"
 #include "policy/rules.h"
-#include "proc/proc.h"
 
 #include "base/clock.h"
 
@@ -178,8 +176,8 @@ struct open_spans facts_now_spans(const struct facts_now *p, size_t session)
 }
 
 /* The facts that may exempt one process: its uid from the store and, if readable, /proc. */
-static struct builtin_facts facts_of(const struct facts_now *p,
-	const struct idle_process *process, int proc, int64_t uid_min)
+static struct builtin_facts facts_of(
+	const struct facts_now *p, const struct idle_process *process, int64_t uid_min)
 {
 	const struct builtin_facts stored = { .pid = process->pid,
 		.uid = process->uid,
@@ -187,7 +185,8 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 		.pod = p->history.sessions[process->session].texts[PROCESS_POD],
 		.graphics = p->history.sessions[process->session].draws };
 	struct builtin_facts read = stored;
-	if (proc < 0 || p->history.simulated || builtin_read(&read, proc, process->pid) != 0 ||
+	if (p->proc < 0 || p->history.simulated ||
+		builtin_read(&read, p->proc, process->pid) != 0 ||
 		read.start_ticks != process->start_ticks)
 		return stored;
 	if (read.uid < 0 || (stored.uid >= 0 && stored.uid < read.uid))
@@ -195,28 +194,19 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 	return read;
 }
 
-static int open_proc(const struct facts_now *p)
-{
-	int proc = -1;
-	return p->root && proc_open(&proc, p->root, NULL) == 0 ? proc : -1;
-}
-
 void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context)
 {
 	const struct idle_history *h = &p->history;
 	int64_t uid_min = builtin_uid_min();
-	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		if (h->processes[i].session != session)
 			continue;
-		const struct builtin_facts f = facts_of(p, &h->processes[i], proc, uid_min);
+		const struct builtin_facts f = facts_of(p, &h->processes[i], uid_min);
 		for (int k = 0; k < BUILTIN_REASONS; k++)
 			if (builtin_reason(&f, k))
 				take(context, h->processes[i].pid, builtin_reason(&f, k));
 	}
-	if (proc >= 0)
-		close(proc);
 }
 
 int facts_now_read(struct facts_now *p, struct err *e)
@@ -248,17 +238,13 @@ void facts_now_judge_again(struct facts_now *p)
 			p->now_ms);
 	}
 	int64_t uid_min = builtin_uid_min();
-	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		struct session_facts *f = &p->facts[h->processes[i].session];
-		struct builtin_facts facts;
 		if (f->exemption)
 			continue;
-		facts = facts_of(p, &h->processes[i], proc, uid_min);
+		const struct builtin_facts facts = facts_of(p, &h->processes[i], uid_min);
 		f->exemption = builtin_exemption(&facts);
 	}
-	if (proc >= 0)
-		close(proc);
 }
 
 bool facts_now_is_known(const struct facts_now *p)

@@ -69,7 +69,7 @@ int64_t facts_next_use(
  * says about built-in exemptions. Zero-initialise; set the members above "Results". */
 struct facts_now {
 	const char *db;
-	const char *root; /* of /proc; NULL: do not look at processes */
+	int proc; /* an open /proc; -1: processes are not looked at */
 	int64_t now_ms;
 	bool brief;		     /* as in idle_history.h */
 	const struct policy *policy; /* its rules set the limits of use */

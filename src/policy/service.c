@@ -19,6 +19,7 @@
 #include "policy/endings.h"
 #include "policy/tell.h"
 #include "policy/users.h"
+#include "proc/proc.h"
 
 enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000, HOLD_MS = 10 };
 
@@ -253,9 +254,10 @@ static int start(struct service *s, const struct policy *policy,
 	s->enforcer = (struct enforcer){ .policy = *policy,
 		.db = s->o.db,
 		.policy_db = s->o.policy_db,
-		.root = s->o.root,
+		.proc = -1,
 		.clock = &s->clock,
 		.config_hash = s->hash };
+	proc_open(&s->enforcer.proc, s->o.root, NULL); /* judged without it, if need be */
 	rc = channel_check(notices, e);
 	if (rc == 0)
 		rc = take_lock(s, e);
@@ -277,7 +279,7 @@ int service_open(struct service **out, const struct service_options *o,
 	if (!s)
 		return err_memory(e);
 	s->o = *o;
-	s->signal_fd = s->lock_fd = -1;
+	s->signal_fd = s->lock_fd = s->enforcer.proc = -1;
 	int rc = start(s, policy, settings, e);
 	if (rc)
 		service_close(s);

@@ -72,10 +72,7 @@ static int read_present(struct users *u, struct err *e)
 	if (u->read && begin_us < u->until_us)
 		return 0;
 	forget_present(u);
-	u->present = (struct facts_now){ .db = u->enforcer->db,
-		.root = u->enforcer->root,
-		.now_ms = u->now_ms,
-		.policy = &u->enforcer->policy };
+	u->present = enforcer_facts(u->enforcer, u->now_ms, false);
 	u->read = true;
 	int rc = facts_now_read(&u->present, e);
 	int64_t now_us = clock_monotonic_us();

@@ -156,10 +156,12 @@ int main(int argc, char **argv)
 	clock_init_real(&clock);
 	struct enforcer enforcer = { .policy = { &config, NULL, true, true, false },
 		.db = s.db,
-		.root = "",
+		.proc = -1,
 		.clock = &clock };
 	const struct endings_options o = { &enforcer, s.end, NULL, getenv("GUA_NVML"), &clock };
 	int rc = open_file(&enforcer.file, &s, clock_wall_ms(&clock), &e);
+	if (rc == 0)
+		rc = proc_open(&enforcer.proc, "", &e);
 	if (rc == 0)
 		rc = endings_new(&es, &o, &e);
 	if (rc) {
