@@ -89,22 +89,21 @@ static const struct column stage_columns[] = {
 };
 #undef OF
 
-static int add_stage(
-	void *context, const char *key, const char *user, const struct policy_state *s)
+static void add_stage(struct table *t, const struct policy_session *of)
 {
-	struct stage_line line = { .user = user,
+	const struct policy_state *s = &of->state;
+	struct stage_line line = { .user = of->user,
 		.stage = policy_stage_names[s->stage],
 		.rule = s->rule,
-		.session = key,
+		.session = of->key,
 		.stage_ms = s->stage_ms,
 		.idle_since_ms = s->idle_since_ms,
 		.delivered_ms = s->delivered_ms,
 		.would = s->level == LEVEL_OBSERVE };
 	snprintf(line.shown, sizeof(line.shown), "%s%s", line.would > 0 ? "would: " : "",
 		line.stage);
-	session_shown(line.name, sizeof(line.name), key, false);
-	table_add(context, &line);
-	return 0;
+	session_shown(line.name, sizeof(line.name), of->key, false);
+	table_add(t, &line);
 }
 
 /* What the status shows besides the sessions. */
@@ -132,6 +131,8 @@ static int take_untold(void *context, const struct policy_notice *n)
 static int read_status(struct enforce *x, struct status *s, struct err *e)
 {
 	struct policy_file *file = NULL;
+	struct arena texts = { 0 };
+	struct policy_session *session = NULL;
 	bool tells = false; /* a rule warns users */
 	s->mode = x->conf.values.policy.mode;
 	s->orders.armed_until_ms = s->orders.stopped_ms = s->pass.at_ms = -1;
@@ -146,8 +147,11 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 	if (rc || policy_notice_waiting(file, "", take_untold, &s->untold, e) ||
 		policy_file_orders(file, x->now_ms, &s->orders, e) ||
 		policy_file_pass(file, &s->pass, e) ||
-		policy_file_sessions(file, add_stage, &s->stages, e))
+		policy_file_sessions(file, &texts, &session, e))
 		rc = e->code;
+	for (; rc == 0 && session; session = session->next)
+		add_stage(&s->stages, session);
+	arena_finish(&texts);
 	policy_file_close(file);
 	return rc;
 }

@@ -117,19 +117,24 @@ static int take_end(void *context, const struct policy_action *a)
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 
-static int take_session(
-	void *context, const char *key, const char *user, const struct policy_state *state)
+/* Takes over what is stored about a session. */
+static int take_session(struct work *w, const struct policy_session *from)
 {
-	struct work *w = context;
+	struct enforcer *x = w->x;
 	if (!array_one_more(&w->stored, w->n_stored))
 		return err_memory(w->e);
-	w->stored[w->n_stored++] =
-		(struct stored){ .session = { .key = arena_text(&w->texts, key),
-					 .user = arena_text(&w->texts, user),
-					 .kind = SESSION_PROCESS },
-			.state = *state,
-			.delivered_ms = -1 };
-	return w->texts.failed ? err_memory(w->e) : 0;
+	struct stored *s = &w->stored[w->n_stored++];
+	*s = (struct stored){
+		.session = { .key = from->key, .user = from->user, .kind = SESSION_PROCESS },
+		.state = from->state,
+		.delivered_ms = -1
+	};
+	int rc = s->state.stage == STAGE_ENDING
+			 ? endings_left(x->endings, from->key, from->user, &s->state, w->e)
+			 : 0;
+	if (rc || s->state.stage == STAGE_NONE || s->state.delivered_ms >= 0)
+		return rc;
+	return policy_notice_delivered(x->file, from->key, &s->state, &s->delivered_ms, w->e);
 }
 
 static int read_file(struct work *w)
@@ -140,6 +145,7 @@ static int read_file(struct work *w)
 	 * count for the limits. */
 	const struct policy_span day = { w->now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct policy_orders orders;
+	struct policy_session *sessions = NULL;
 	x->policy.may_end = false;
 	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
 	if (rc == 0)
@@ -149,16 +155,9 @@ static int read_file(struct work *w)
 	if (rc == 0)
 		rc = policy_file_keeps(x->file, weeks, &w->texts, &w->keeps, w->e);
 	if (rc == 0)
-		rc = policy_file_sessions(x->file, take_session, w, w->e);
-	for (size_t i = 0; i < w->n_stored && rc == 0; i++) {
-		struct stored *s = &w->stored[i];
-		if (s->state.stage == STAGE_ENDING)
-			rc = endings_left(
-				x->endings, s->session.key, s->session.user, &s->state, w->e);
-		if (rc == 0 && s->state.stage != STAGE_NONE && s->state.delivered_ms < 0)
-			rc = policy_notice_delivered(
-				x->file, s->session.key, &s->state, &s->delivered_ms, w->e);
-	}
+		rc = policy_file_sessions(x->file, &w->texts, &sessions, w->e);
+	for (; sessions && rc == 0; sessions = sessions->next)
+		rc = take_session(w, sessions);
 	if (rc)
 		return rc;
 	w->stopped = orders.stopped_ms >= 0;

@@ -372,42 +372,23 @@ static int send_one(void *context, const struct policy_notice *row)
 	return rc; /* busy: the rest waits */
 }
 
-/* Users with waiting notices. */
-struct plan {
-	struct policy_waiting *users;
-	size_t n;
-	struct arena texts;
-};
-
-static int take_user(void *context, const struct policy_waiting *w)
-{
-	struct plan *p = context;
-	if (!array_one_more(&p->users, p->n))
-		return ERR_WORLD;
-	p->users[p->n] = *w;
-	p->users[p->n++].user = arena_text(&p->texts, w->user);
-	return p->texts.failed ? ERR_WORLD : 0;
-}
-
 /* Decides what may be sent within the daily limit. */
 static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 {
-	struct plan p = { 0 };
+	struct arena texts = { 0 };
+	struct policy_waiting *w = NULL;
 	int rc = policy_notice_drop_stale(s->file, now_ms, e);
 	if (rc == 0)
-		rc = policy_notice_users(s->file, now_ms, take_user, &p, e);
-	for (size_t i = 0; i < p.n && rc == 0; i++) {
-		const char *user = p.users[i].user;
-		enum tell_plan plan =
-			tell_decide(p.users[i].messages, p.users[i].sent, s->config->per_day);
+		rc = policy_notice_users(s->file, now_ms, &texts, &w, e);
+	for (; w && rc == 0; w = w->next) {
+		enum tell_plan plan = tell_decide(w->messages, w->sent, s->config->per_day);
 		if (plan == TELL_EACH)
-			rc = policy_notice_admit(s->file, user, e);
+			rc = policy_notice_admit(s->file, w->user, e);
 		else if (plan == TELL_DIGEST)
 			rc = policy_notice_make_digest(
-				s->file, user, now_ms, NOTICE_PARTS_MOST, e);
+				s->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
 	}
-	free(p.users);
-	arena_finish(&p.texts);
+	arena_finish(&texts);
 	return rc;
 }
 
@@ -443,33 +424,24 @@ void tell_take_results(struct sender *s)
 	}
 }
 
-/* Another session of the same user that was warned. */
-struct others {
-	const char *key, *user;
-	char other[SESSION_KEY_CAP]; /* "": there is none */
-};
-
-static int take_other(
-	void *context, const char *key, const char *user, const struct policy_state *state)
-{
-	struct others *o = context;
-	if (state->stage != STAGE_NONE && strcmp(user, o->user) == 0 &&
-		strcmp(key, o->key) != 0)
-		str_copy(o->other, sizeof(o->other), key);
-	return 0;
-}
-
 void tell_clear_login(const struct config_notices *config, struct policy_file *f,
 	const char *key, const char *user)
 {
-	struct others others = { key, user, "" };
+	struct arena texts = { 0 };
+	struct policy_session *s = NULL;
+	const char *other = NULL; /* another session of the user that was warned */
 	struct err e = { 0 };
-	if (!channel_configured(CHANNEL_LOGIN, config) ||
-		policy_file_sessions(f, take_other, &others, &e) != 0)
+	if (!channel_configured(CHANNEL_LOGIN, config))
 		return;
-	int rc = *others.other ? policy_notice_renew(
-					 f, others.other, channel_kinds[CHANNEL_LOGIN].name, &e)
-			       : channel_login_clear(config->login_directory, user, &e);
+	bool read = policy_file_sessions(f, &texts, &s, &e) == 0;
+	for (; s; s = s->next)
+		if (s->state.stage != STAGE_NONE && strcmp(s->user, user) == 0 &&
+			strcmp(s->key, key) != 0)
+			other = s->key;
+	int rc = !read	 ? 0
+		 : other ? policy_notice_renew(f, other, channel_kinds[CHANNEL_LOGIN].name, &e)
+			 : channel_login_clear(config->login_directory, user, &e);
 	if (rc)
 		log_warning("%s", e.text);
+	arena_finish(&texts);
 }

@@ -165,12 +165,12 @@ static const struct column watched_columns[] = {
 };
 #undef OF
 
-static int take_session(
-	void *context, const char *key, const char *user, const struct policy_state *state)
+static void add_session(struct table *t, const struct policy_session *s)
 {
+	const struct policy_state *state = &s->state;
 	int64_t idle_ms = state->clock_ms;
-	struct watched_row row = { .user = user,
-		.session = key,
+	struct watched_row row = { .user = s->user,
+		.session = s->key,
 		.rule = state->rule,
 		.stage = policy_stage_names[state->stage],
 		.idle_since_ms = state->idle_since_ms,
@@ -184,8 +184,7 @@ static int take_session(
 	else
 		snprintf(row.next, sizeof(row.next), left_ms > 0 ? "in %s" : "at the next pass",
 			duration_text(left_ms > 0 ? left_ms : 0).text);
-	table_add(context, &row);
-	return 0;
+	table_add(t, &row);
 }
 
 /* The columns of the log, without those for programs. */
@@ -223,7 +222,12 @@ static int add_watched(
 	static const char *const texts[] = { "Sessions that were warned, or would have been",
 		"No session has reached a stage." };
 	struct table t = TABLE_OF(watched_columns);
-	int rc = policy_file_sessions(f, take_session, &t, e);
+	struct arena arena = { 0 };
+	struct policy_session *s = NULL;
+	int rc = policy_file_sessions(f, &arena, &s, e);
+	for (; s; s = s->next)
+		add_session(&t, s);
+	arena_finish(&arena);
 	add_section(out, q, &t, "<h2 id=\"watched\">Watched now</h2>\n", texts);
 	return rc;
 }

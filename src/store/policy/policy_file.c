@@ -252,16 +252,22 @@ int policy_file_state(
 	return policy_file_done(&q, 0, e);
 }
 
-int policy_file_sessions(
-	struct policy_file *f, policy_session_taker take, void *context, struct err *e)
+int policy_file_sessions(struct policy_file *f, struct arena *arena,
+	struct policy_session **first, struct err *e)
 {
 	struct policy_query q = policy_file_select(f, "SELECT " STATE_COLUMNS " ORDER BY key");
-	int answer = 0;
-	while (answer == 0 && policy_file_next(&q)) {
-		struct policy_state state = state_of(q.row);
-		answer = take(context, sql_raw(q.row, 8), sql_raw(q.row, 9), &state);
+	*first = NULL;
+	while (!arena->failed && policy_file_next(&q)) {
+		struct policy_session *s = arena_take(arena, sizeof(*s));
+		if (!s)
+			break;
+		*s = (struct policy_session){ .key = arena_text(arena, sql_raw(q.row, 8)),
+			.user = arena_text(arena, sql_raw(q.row, 9)),
+			.state = state_of(q.row) };
+		*first = s;
+		first = &s->next;
 	}
-	return policy_file_done(&q, answer, e);
+	return policy_file_done(&q, arena->failed ? err_memory(e) : 0, e);
 }
 
 #define ACTION_TEXTS(X)                                                                        \

@@ -25,11 +25,14 @@ int policy_file_end(struct policy_file *f, int rc, struct err *e);
 /* Reads the state of a session; POLICY_STATE_NONE if it has none. */
 int policy_file_state(
 	struct policy_file *f, const char *key, struct policy_state *state, struct err *e);
-/* Calls `take` with the key and user of every session that has a state. */
-typedef int (*policy_session_taker)(
-	void *context, const char *key, const char *user, const struct policy_state *state);
-int policy_file_sessions(
-	struct policy_file *f, policy_session_taker take, void *context, struct err *e);
+/* Makes a list, in the arena, of all sessions that have a state, by key. */
+struct policy_session {
+	const char *key, *user;
+	struct policy_state state;
+	struct policy_session *next; /* NULL: it is the last one */
+};
+int policy_file_sessions(struct policy_file *f, struct arena *arena,
+	struct policy_session **first, struct err *e);
 
 /* One step; texts may be NULL. Unknown numbers are -1. */
 struct policy_action {

@@ -160,21 +160,25 @@ int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *
 	"AND counts AND admitted AND digest IS NULL AND " LIMITED " GROUP BY " MESSAGE         \
 	") WHERE (done IS NULL AND waiting) OR (done > ?1 AND done < ?2))"
 
-int policy_notice_users(struct policy_file *f, int64_t now_ms, policy_waiting_taker take,
-	void *context, struct err *e)
+int policy_notice_users(struct policy_file *f, int64_t now_ms, struct arena *arena,
+	struct policy_waiting **first, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
 		"SELECT user, count(*), " SENT " FROM (SELECT user FROM notice "
 		"WHERE " NOT_ADMITTED " GROUP BY user, " MESSAGE
 		") AS waits GROUP BY user ORDER BY user");
 	sql_bind(q.row, SQL_INT(now_ms - DAY_MS), SQL_INT(now_ms + DAY_MS));
-	int answer = 0;
-	while (answer == 0 && policy_file_next(&q)) {
-		const struct policy_waiting w = { sql_raw(q.row, 0), sql_int(q.row, 1, -1),
-			sql_int(q.row, 2, 0) };
-		answer = take(context, &w);
+	*first = NULL;
+	while (!arena->failed && policy_file_next(&q)) {
+		struct policy_waiting *w = arena_take(arena, sizeof(*w));
+		if (!w)
+			break;
+		*w = (struct policy_waiting){ arena_text(arena, sql_raw(q.row, 0)),
+			sql_int(q.row, 1, -1), sql_int(q.row, 2, 0), NULL };
+		*first = w;
+		first = &w->next;
 	}
-	return policy_file_done(&q, answer, e);
+	return policy_file_done(&q, arena->failed ? err_memory(e) : 0, e);
 }
 
 int policy_notice_admit(struct policy_file *f, const char *user, struct err *e)

@@ -55,17 +55,16 @@ int policy_notice_delivered(struct policy_file *f, const char *session,
 /* Takes back notices of a stage that their session has left. */
 int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e);
 
-/* Calls `take` for each user who has waiting messages that are not admitted, until it returns
- * non-zero. `take` must not change the queue. */
+/* Makes a list, in the arena, of the users who have waiting messages that are not admitted. */
 struct policy_waiting {
 	const char *user;
 	int64_t messages;
 	int64_t sent; /* messages that the user was sent in the last day, or is being sent,
 			 without results and final notices that are sent again */
+	struct policy_waiting *next; /* NULL: it is the last one */
 };
-typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *w);
-int policy_notice_users(struct policy_file *f, int64_t now_ms, policy_waiting_taker take,
-	void *context, struct err *e);
+int policy_notice_users(struct policy_file *f, int64_t now_ms, struct arena *arena,
+	struct policy_waiting **first, struct err *e);
 
 /* Admits all messages that wait for the user. */
 int policy_notice_admit(struct policy_file *f, const char *user, struct err *e);
