@@ -72,8 +72,6 @@ struct result {
 	struct simulation s;
 	struct arena texts; /* of the keeps */
 	struct policy_keep *keeps;
-	int64_t *releases; /* of the breaker, oldest first */
-	size_t n_releases;
 	struct table rules, users, sessions;
 };
 
@@ -289,15 +287,6 @@ static int64_t kept_until(void *context, const char *key, int64_t at_ms)
 	return -1;
 }
 
-static int64_t released(void *context, int64_t after_ms)
-{
-	const struct result *r = context;
-	for (size_t i = 0; i < r->n_releases; i++)
-		if (r->releases[i] > after_ms)
-			return r->releases[i];
-	return -1;
-}
-
 static int replay(struct enforce *x, struct result *r, struct idle_history *h, struct err *e)
 {
 	struct policy_file *file = NULL;
@@ -313,14 +302,13 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 		.history = h,
 		.interval_ms = x->conf.values.policy.interval_ms,
 		.kept_until = kept_until,
-		.released = released,
 		.context = r };
 	/* If policy.db can be read, it says which sessions users kept in that time, and when
 	 * the breaker was released. */
 	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
 		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
 			&r->texts, &r->keeps, NULL);
-		policy_file_releases(file, &r->releases, &r->n_releases, NULL);
+		policy_file_releases(file, &r->s.releases, &r->s.n_releases, NULL);
 	}
 	policy_file_close(file);
 	return simulate(&r->s, e);
@@ -366,7 +354,7 @@ int enforce_simulate(struct enforce *x)
 	table_finish(&r.sessions);
 	simulate_finish(&r.s);
 	arena_finish(&r.texts);
-	free(r.releases);
+	free(r.s.releases);
 	idle_history_finish(&h);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

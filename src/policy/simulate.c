@@ -266,11 +266,9 @@ static bool take_verdict(struct replay *r, size_t k)
 /* Whether the breaker has tripped and was not released since. */
 static bool is_stopped(struct replay *r)
 {
-	struct simulation *s = r->s;
-	int64_t released_ms =
-		r->tripped_ms >= 0 && s->released ? s->released(s->context, r->tripped_ms) : -1;
-	if (released_ms >= 0 && released_ms <= r->now_ms)
-		r->tripped_ms = -1;
+	for (size_t i = 0; r->tripped_ms >= 0 && i < r->s->n_releases; i++)
+		if (r->s->releases[i] > r->tripped_ms && r->s->releases[i] <= r->now_ms)
+			r->tripped_ms = -1;
 	return r->tripped_ms >= 0;
 }
 

@@ -41,8 +41,8 @@ struct simulation {
 	int64_t (*kept_until)(void *context, const char *key, int64_t at_ms);
 	/* How many sessions held a card at a moment; NULL: count them in the history. */
 	int64_t (*count_sessions)(void *context, int64_t at_ms);
-	/* When the breaker was first released after a moment; -1: never. NULL: it never was. */
-	int64_t (*released)(void *context, int64_t after_ms);
+	int64_t *releases; /* when the breaker was released */
+	size_t n_releases;
 	/* Called for every step; may be NULL. */
 	void (*tell)(void *context, const struct simulate_step *step);
 	void *context;
