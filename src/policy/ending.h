@@ -31,8 +31,6 @@ enum ending_how {
 	ENDING_COMPUTES,   /* they use the CPU: nothing was done */
 	ENDING_HOWS,
 };
-extern const char *const ending_how_names[ENDING_HOWS]; /* spared ended still-held failed
-							   computes */
 
 struct ending_card {
 	char uuid[UUID_CAP];

@@ -288,7 +288,7 @@ static bool needs_looks(const struct ending *a)
 /* Whether the answer of the driver to a look is outstanding. */
 static bool is_looking(const struct endings *es)
 {
-	return es->live && live_silent_ms(es->live) >= 0;
+	return es->live && live_fd(es->live) >= 0;
 }
 
 static void use_look(struct endings *es)
@@ -365,7 +365,7 @@ size_t endings_fds(const struct endings *es, struct pollfd *fds)
 	size_t n = 0;
 	if (end_link_fd(es->link) >= 0)
 		fds[n++] = (struct pollfd){ .fd = end_link_fd(es->link), .events = POLLIN };
-	if (is_looking(es) && live_fd(es->live) >= 0)
+	if (is_looking(es))
 		fds[n++] = (struct pollfd){ .fd = live_fd(es->live), .events = POLLIN };
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
 		if (es->items[i].stage == ENDING_MANAGER)

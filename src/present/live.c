@@ -603,7 +603,7 @@ int64_t live_silent_ms(struct live *l)
 
 int live_fd(struct live *l)
 {
-	return worker_fd(l->asking->worker);
+	return l->asking->asked ? worker_fd(l->asking->worker) : -1;
 }
 
 /* Takes the answer within the deadline; returns earlier if `stop_fd` becomes readable. */

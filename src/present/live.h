@@ -59,7 +59,8 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e);
 int64_t live_late_ms(const struct live *l);
 /* How long the driver has not answered a pending request; -1: none is pending. */
 int64_t live_silent_ms(struct live *l);
-/* For poll(2): readable when an answer can be taken; -1: not available. */
+/* For poll(2): readable when the pending request can be taken; -1: none is pending, or not
+ * available. */
 int live_fd(struct live *l);
 
 /* Reads the CPU time and memory of a process (an index into the present), unless they were
