@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "store/crowd.h"
 #include "store/identify.h"
@@ -138,6 +139,8 @@ int store_connect(struct store *s, struct err *e)
 	if (kind < 0)
 		return kind;
 	if (kind == STORE_MISSING) {
+		if (s->ino)
+			log_warning("the store %s was removed: a new one begins", s->path);
 		int made = make_file(s->path, e);
 		if (made)
 			return made;

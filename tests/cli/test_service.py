@@ -491,6 +491,14 @@ def test_status_shows_a_recorder_whose_store_cannot_be_read(background):
     run.db.unlink()
 
 
+def test_a_recorder_logs_that_its_store_was_removed(background):
+    run = background(ONE_CARD)
+    run.db.unlink()
+    log = beside(run.db, ".log")
+    wait_for(lambda: f"the store {run.db} was removed: a new one begins" in log.read_text())
+    assert run.db.exists() and log.read_text().count("was removed") == 1
+
+
 @pytest.mark.parametrize("value", [-2**63, 2**63 - 1, 2**62, "text"])
 def test_status_of_a_store_with_impossible_times(tmp_path, value):
     db = tmp_path / "gua.db"
