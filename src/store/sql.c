@@ -94,6 +94,8 @@ int sql_fail_code(struct err *e, int rc, const char *doing, const char *path)
 const char *sql_why(sqlite3 *db)
 {
 	int rc = sqlite3_errcode(db) & 0xff;
+	if (is_no_space(why_system(db, rc)))
+		rc = SQLITE_FULL;
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB) /* gua doctor examines stores only */
 		return rc == SQLITE_CORRUPT ? "the file is damaged" : "it is not a database";
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)

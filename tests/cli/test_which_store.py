@@ -280,3 +280,13 @@ def test_who_may_not_read_the_log_of_policy_learns_which_group_helps(own_var_lib
     assert run.returncode == 1
     assert "/var/lib/gua/policy.db: Permission denied; members of the group video may read it" in run.stderr
     assert "has not run here" not in run.stderr
+
+
+def test_a_start_on_a_full_disk_says_that_it_is_full(own_var_lib, home):
+    """SQLite cannot make its shared memory there, and calls that an I/O error."""
+    script = f"""mkdir /var/lib/small; mount -t tmpfs -o size=300k none /var/lib/small
+        {GUA} daemon --once --source sim --db /var/lib/small/gua.db
+        cat /dev/zero >/var/lib/small/full 2>/dev/null || true
+        {GUA} start --source sim --db /var/lib/small/gua.db"""
+    run = own_var_lib(script, XDG_STATE_HOME=home)
+    assert run.returncode == 1 and "/var/lib/small/gua.db: the disk is full" in run.stderr, run.stderr
