@@ -60,18 +60,6 @@ int hours_make_days(struct gather *g, struct err *e)
 	return 0;
 }
 
-/* Adds to the day of a local time (seconds since 1970 in local time). */
-static void add_to_day(struct audit_days *d, int64_t local_s, int state, int64_t ms)
-{
-	int64_t day = local_s / DAY_S - (local_s % DAY_S < 0) - d->first;
-	/* A slot that is partly in the window is taken whole: it may begin before the first
-	 * day. */
-	if (d->n == 0)
-		return;
-	day = day < 0 ? 0 : day >= (int64_t)d->n ? (int64_t)d->n - 1 : day;
-	d->items[day].ms[state] += ms;
-}
-
 void hours_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms)
 {
 	for (size_t i = 0; i < d->n; i++) {
@@ -115,20 +103,21 @@ static int64_t zone_offset(struct heat_clock *h, int64_t t)
 }
 
 /* Adds to the hour of the week, which does not include time with unknown use, and to the
- * day. */
+ * day of a local time (seconds since 1970 in local time). */
 static void add_at(
 	struct audit *a, const struct heat_clock *h, int64_t local_s, int state, int64_t ms)
 {
-	add_to_day(&a->days, local_s, state, ms);
+	const struct audit_days *d = &a->days;
+	int64_t number = local_s / DAY_S - (local_s % DAY_S < 0), day = number - d->first;
+	/* A slot that is partly in the window is taken whole: it may begin before the first
+	 * day. */
+	day = day < 0 ? 0 : day >= (int64_t)d->n ? (int64_t)d->n - 1 : day;
+	if (d->n)
+		d->items[day].ms[state] += ms;
 	if (!state_has_util(state) || h->days_only)
 		return;
-	int64_t days = local_s / 86400, second = local_s % 86400;
-	if (second < 0) {
-		second += 86400;
-		days--;
-	}
-	int64_t dow = (days % 7 + 7 + 4) % 7; /* 1970 began on a Thursday */
-	a->heat[dow][second / HOUR_S].ms[state] += ms;
+	int64_t dow = (number % 7 + 7 + 4) % 7; /* 1970 began on a Thursday */
+	a->heat[dow][(local_s - number * DAY_S) / HOUR_S].ms[state] += ms;
 }
 
 void hours_add(

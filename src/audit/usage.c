@@ -155,18 +155,6 @@ static int read_rows(
 		rows.table, (long long)span.from, (long long)span.to);
 }
 
-/* Notes how wide the slots in the window are. */
-static void note_widths(struct usage_fold *u)
-{
-	const struct gather *g = u->g;
-	for (int i = 0; i < SLOT_TABLES; i++) {
-		const struct slot_span *has = &u->file->slots[i];
-		if (clock_later(has->from, g->from_slot) < clock_earlier(has->to, g->to_slot))
-			u->part->resolution_ms = clock_later(
-				u->part->resolution_ms, slot_tables[i].seconds * 1000);
-	}
-}
-
 static int read_tables(struct usage_fold *u, struct err *e)
 {
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
@@ -191,10 +179,8 @@ static int read_tables(struct usage_fold *u, struct err *e)
 			read->span, e);
 	}
 	u->seconds = 3600;
-	if (rc == 0 && !own_hours)
-		rc = read_rows(u, g->odd_zone ? quarters : heat, reads.hours, e);
-	note_widths(u);
-	return rc;
+	return rc || own_hours ? rc
+			       : read_rows(u, g->odd_zone ? quarters : heat, reads.hours, e);
 }
 
 /* Reads the sums of the file's own cards, its heatmap and its days. */
@@ -238,7 +224,6 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 	(void)e;
 	for (size_t i = 0; i < file->n_cards; i++)
 		add_card(&g->a->cards[file->cards[i]], &part->cards[i]);
-	g->a->resolution_ms = clock_later(g->a->resolution_ms, part->resolution_ms);
 	gather_add_hours(g, file);
 	return 0;
 }

@@ -192,6 +192,24 @@ void window_add_bounds(struct gather *g, const struct gather_file *file)
 	a->newest_ms = clock_later(a->newest_ms, file->newest_ms);
 }
 
+/* Whether a slot table has slots in the span. */
+static bool has_slots(const struct gather_file *file, int table, struct slot_span span)
+{
+	const struct slot_span *has = &file->slots[table];
+	return clock_later(has->from, span.from) < clock_earlier(has->to, span.to);
+}
+
+/* Sets how wide the widest slot in the window is. */
+static void set_resolution(struct gather *g)
+{
+	const struct slot_span window = { g->from_slot, g->to_slot };
+	for (size_t i = 0; i < g->n_files; i++)
+		for (int table = 0; table < SLOT_TABLES; table++)
+			if (!g->files[i].code && has_slots(&g->files[i], table, window))
+				g->a->resolution_ms = clock_later(
+					g->a->resolution_ms, slot_tables[table].seconds * 1000);
+}
+
 int window_set(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
@@ -210,14 +228,8 @@ int window_set(struct gather *g, struct err *e)
 	a->since_ms = clock_later(from_ms, a->oldest_ms);
 	end_windows(g, clock_earlier(to_ms, g->q->now_ms));
 	judge_runs(g);
+	set_resolution(g);
 	return 0;
-}
-
-/* Whether a slot table has slots in the span. */
-static bool has_slots(const struct gather_file *file, int table, struct slot_span span)
-{
-	const struct slot_span *has = &file->slots[table];
-	return clock_later(has->from, span.from) < clock_earlier(has->to, span.to);
 }
 
 static void add_read(struct window_reads *r, const struct slot_table *table,
