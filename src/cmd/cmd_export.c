@@ -66,7 +66,7 @@ static int print_lines(struct str *out, void *context, struct err *e)
 }
 
 /* Prints to stdout. */
-static int export_openmetrics(const struct store_list *stores, struct export_window window,
+static int export_openmetrics(const struct store_list *stores, struct window window,
 	const struct export_options *o, const struct config *config, struct err *e)
 {
 	struct str labels = { 0 }, out = { 0 };
@@ -101,8 +101,7 @@ static int export_openmetrics(const struct store_list *stores, struct export_win
 
 /* Writes a part of the store to standard output. ERR_USAGE: there are several stores, or
  * standard output is a terminal. */
-static int export_store(
-	const struct store_list *stores, struct export_window window, struct err *e)
+static int export_store(const struct store_list *stores, struct window window, struct err *e)
 {
 	const char *directory = secure_getenv("TMPDIR");
 	char block[65536];
@@ -179,7 +178,7 @@ struct sink {
 
 enum { FLUSH_BYTES = 64 * 1024 };
 
-static int export_file(struct sink *s, const char *path, struct export_window window,
+static int export_file(struct sink *s, const char *path, struct window window,
 	enum export_what what, struct err *e)
 {
 	struct export *x = NULL;
@@ -209,8 +208,8 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 
 /* The host of a JSON document is that of all rows; null if there are several hosts, because
  * then each row names its host. */
-static int export_all(struct sink *s, const struct store_list *stores,
-	struct export_window window, const char *name, struct err *e)
+static int export_all(struct sink *s, const struct store_list *stores, struct window window,
+	const char *name, struct err *e)
 {
 	char host[EXPORT_HOST_CAP] = "";
 	enum export_what what = (enum export_what)options_choice(EXPORT_NAMES, name);
@@ -272,15 +271,14 @@ static int run(const struct call *call, struct err *e)
 		w.until_ms = now_ms;
 	if (period_parse_window(&w, &o->window, now_ms, o->utc, e))
 		return ERR_USAGE;
-	const struct export_window window = { w.since_ms, w.until_ms };
 	int rc = choose_db_list(&stores, &o->db, e);
 	choose_db_note_unread(&stores);
 	if (rc == 0 && o->store)
-		rc = export_store(&stores, window, e);
+		rc = export_store(&stores, w, e);
 	else if (rc == 0 && o->openmetrics)
-		rc = export_openmetrics(&stores, window, o, &call->conf->values, e);
+		rc = export_openmetrics(&stores, w, o, &call->conf->values, e);
 	else if (rc == 0)
-		rc = export_all(&s, &stores, window, o->what ? o->what : "usage", e);
+		rc = export_all(&s, &stores, w, o->what ? o->what : "usage", e);
 	str_finish(&s.out);
 	store_list_finish(&stores);
 	return rc;

@@ -231,7 +231,7 @@ size_t export_columns(enum export_what what, struct column columns[EXPORT_MAX_CO
 }
 
 int export_open(struct export **x, enum export_what what, const char *path,
-	struct export_window window, struct err *e)
+	struct window window, struct err *e)
 {
 	struct export *new = calloc(1, sizeof(*new));
 	*x = new;
@@ -276,7 +276,7 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 
 /* A slot is at most an hour long, so rows up to an hour before or after a run may contain its
  * data. */
-struct export_marks export_marks(struct export *x, struct export_window window)
+struct export_marks export_marks(struct export *x, struct window window)
 {
 	struct err ignored = { 0 };
 	sqlite3_stmt *stmt = NULL;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/period.h"
 #include "model/table.h"
 
 enum export_what {
@@ -23,18 +24,13 @@ enum { EXPORT_MAX_COLUMNS = 24 };
 
 struct export; /* an open store and a position in it */
 
-/* The time since <= t < until. */
-struct export_window {
-	int64_t since_ms, until_ms;
-};
-
 /* Sets the columns of this kind of row, for a format; returns how many there are. */
 size_t export_columns(enum export_what what, struct column columns[EXPORT_MAX_COLUMNS]);
 
 /* Opens a store. Returns whole slots that overlap the window, processes that were seen in it,
  * and events in it. */
 int export_open(struct export **x, enum export_what what, const char *path,
-	struct export_window window, struct err *e);
+	struct window window, struct err *e);
 /* Reads the next row. Returns 1 with its cells (texts are valid until the next call), 0 at the
  * end, negative on failure. */
 int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct err *e);
@@ -48,4 +44,4 @@ int export_host(char dst[EXPORT_HOST_CAP], char *const *paths, size_t n, struct 
 struct export_marks {
 	bool simulated, captured;
 };
-struct export_marks export_marks(struct export *x, struct export_window window);
+struct export_marks export_marks(struct export *x, struct window window);

@@ -26,7 +26,7 @@ struct history {
 	struct history_slot *slots;
 	int64_t *adds; /* of the series: what each slot adds, in milliseconds or millijoules */
 	size_t n_slots;
-	struct export_window window;
+	struct window window;
 	/* What history_begin() selected. */
 	enum history_what what;
 	int which;
@@ -120,7 +120,7 @@ static int name_users(struct history *h, struct err *e)
 	return rc;
 }
 
-int history_open(struct history **history, const char *path, struct export_window window,
+int history_open(struct history **history, const char *path, struct window window,
 	const struct identity_names *names, struct err *e)
 {
 	struct history *h = *history = calloc(1, sizeof(*h));

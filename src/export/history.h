@@ -13,7 +13,7 @@
 struct history;
 
 /* Opens a store and finds the slots in the window. `names` must outlive it. */
-int history_open(struct history **h, const char *path, struct export_window window,
+int history_open(struct history **h, const char *path, struct window window,
 	const struct identity_names *names, struct err *e);
 void history_close(struct history *h);
 
