@@ -512,18 +512,16 @@ static bool has_file(DIR *dir)
 	return has;
 }
 
-/* Adds a card that a process has reserved since it was first seen. */
-static void add_pick(struct lease_dir *d, const struct lease_file *f, const char *uuid,
-	const struct entry *before, size_t n_before, int64_t now_ms)
+/* Adds a card that a process has reserved; `before`: what was found the last time. */
+static void add_pick(struct lease_dir *d, struct entry *entry, const char *uuid,
+	const struct entry *before, size_t n_before)
 {
-	struct entry entry = { .lease = lease_file_lease(f, LEASE_PICK, now_ms),
-		.numbering = -1 };
 	for (size_t i = 0; i < n_before; i++)
-		if (strcmp(before[i].lease.id, f->id) == 0 &&
+		if (strcmp(before[i].lease.id, entry->lease.id) == 0 &&
 			strcmp(str_text(&before[i].cards), uuid) == 0)
-			entry.lease.since_ms = before[i].lease.since_ms;
-	name_owner(d, &entry.lease);
-	add_entry(&d->picks, &d->n_picks, &entry, uuid);
+			entry->lease.since_ms = before[i].lease.since_ms;
+	name_owner(d, &entry->lease);
+	add_entry(&d->picks, &d->n_picks, entry, uuid);
 }
 
 /* Reads the lock files of gua pick, which are named UUID.UID. The kernel says who has locked
@@ -560,8 +558,10 @@ static void read_picks(
 		f.id = id;
 		/* Any user may lock the file of another. */
 		f.uid = proc_lock_owner(&owner, d->proc, pid) ? owner.uid : st.st_uid;
+		struct entry entry = { .lease = lease_file_lease(&f, LEASE_PICK, now_ms),
+			.numbering = -1 };
 		if (pid > 0)
-			add_pick(d, &f, uuid, before, n_before, now_ms);
+			add_pick(d, &entry, uuid, before, n_before);
 	}
 	if (dir)
 		closedir(dir);
