@@ -61,7 +61,9 @@ struct terminal_size terminal_size(int fd)
 	return (struct terminal_size){ size.ws_row, size.ws_col };
 }
 
-size_t terminal_columns(void)
+/* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
+ * cut, for use with grep. */
+static size_t columns_of_lines(void)
 {
 	enum { USUAL_COLUMNS = 80, UNCUT_COLUMNS = 2000 };
 	size_t columns = terminal_size(STDOUT_FILENO).columns;
@@ -72,7 +74,7 @@ size_t terminal_columns(void)
 
 struct text_style terminal_style(bool ascii, bool utc)
 {
-	return (struct text_style){ .columns = terminal_columns(),
+	return (struct text_style){ .columns = columns_of_lines(),
 		.ascii = ascii || !terminal_is_utf8(),
 		.color = terminal_has_color(),
 		.utc = utc };

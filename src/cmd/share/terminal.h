@@ -36,10 +36,6 @@ struct terminal_size {
 /* The size of the terminal that is open; 0 if it is none or the size is unknown. */
 struct terminal_size terminal_size(int fd);
 
-/* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
- * cut, for use with grep. */
-size_t terminal_columns(void);
-
 /* How text is printed: as wide as the terminal, with its colours and characters. */
 struct text_style terminal_style(bool ascii, bool utc);
 
