@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/str.h"
@@ -28,8 +29,14 @@ static void explain_off(struct event_row *row)
 {
 	char how[24];
 	str_copy(how, sizeof(how), row->text);
-	snprintf(row->text, sizeof(row->text), "no recorder for %s%s%s",
-		duration_text(row->value).text, *how ? "; the one before was " : "", how);
+	/* A changed configuration begins a run, too. */
+	if (row->value < 1000 && strcmp(how, "stopped") == 0)
+		str_copy(row->text, sizeof(row->text),
+			"started again at once, or read a changed configuration");
+	else
+		snprintf(row->text, sizeof(row->text), "no recorder for %s%s%s",
+			duration_text(row->value).text, *how ? "; the one before was " : "",
+			how);
 }
 
 /* Reads a row; false: its host or card is not in the audit. */

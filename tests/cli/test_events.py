@@ -84,6 +84,17 @@ def test_time_without_a_recorder_comes_from_the_runs(eventful):
     assert off["text"] == "no recorder for 3 h 0 min; the one before was killed"
 
 
+def test_a_run_that_goes_on_at_once_is_not_called_time_without_a_recorder(tmp_path):
+    """A reload begins a run with the changed configuration, and `no recorder for 0 s` was all that people saw of it."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR / 2, ended=T + HOUR / 2)
+    s.db.execute("UPDATE run SET how_ended = 'stopped'")
+    s.run(host, T + HOUR / 2 + 0.2, T + HOUR)
+    off, = listed(s.save(), "--kind", "recorder-off")
+    assert off["text"] == "started again at once, or read a changed configuration"
+
+
 def test_choices(eventful):
     assert {row["gpu_index"] for row in listed(eventful, "--card", "1")} == {1}
     assert [row["value"] for row in listed(eventful, "--kind", "xid,card-lost")] == [13, 79, 15, 31, 31, 777]
