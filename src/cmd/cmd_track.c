@@ -72,7 +72,6 @@ struct session {
 	char *visible; /* CUDA_VISIBLE_DEVICES of the command; NULL: not set */
 	char *job;     /* its Slurm job, by its environment; NULL: not set */
 	struct fault file_fault;
-	bool progress; /* the line of current values is shown */
 };
 
 /* Variables of the environment that matter to a tracker. */
@@ -321,7 +320,7 @@ static void take_sample(struct session *s)
 	}
 	if (s->file && write_samples(s, false, &e))
 		fault_raise(&s->file_fault, sample.wall_us / 1000, "%s", e.text);
-	if (!s->progress)
+	if (!s->v->progress)
 		return;
 	struct str line = { 0 };
 	int columns = (int)terminal_size(STDERR_FILENO).columns;
@@ -438,7 +437,7 @@ static int track(struct session *s)
 		int failed = cmd_fail(s->self, &e);
 		return s->exit_status > 1 ? s->exit_status : failed;
 	}
-	if (s->progress)
+	if (v->progress)
 		fputs("\r\033[K", stderr);
 	const struct track_result *r = tracker_result(s->tracker);
 	if (!v->quiet)
@@ -469,12 +468,12 @@ static int track(struct session *s)
 /* Opens the output files before anything is started. */
 static int open_output(struct session *s, struct err *e)
 {
-	const struct track_values *v = s->v;
+	struct track_values *v = s->v;
 	bool to_stdout = v->output && strcmp(v->output, "-") == 0;
 	s->output = to_stdout ? stdout : v->output ? fopen(v->output, "we") : stderr;
 	if (!s->output)
 		return err_set(e, ERR_WORLD, "cannot write %s: %s", v->output, strerror(errno));
-	s->progress = v->progress && isatty(STDERR_FILENO);
+	v->progress &= isatty(STDERR_FILENO) != 0;
 	return v->tracking_file ? trackfile_open(&s->file, v->tracking_file, v->overwrite, e)
 				: 0;
 }

@@ -32,12 +32,11 @@ static const struct option_row rows[] = {
 };
 
 /* Prints what was found; returns the exit status. */
-static int print_holders(const struct command *self, const struct who *w,
-	const struct who_question *q, const struct values *v)
+static int print_holders(const struct call *call, const struct who *w,
+	const struct who_question *q, const struct text_style *style)
 {
+	const struct values *v = call->values;
 	struct str out = { 0 }, notes = { 0 };
-	struct text_style style = terminal_style(false, false);
-	terminal_choose_color(v->color, &style.color, &style.color256, NULL);
 	/* Each line of the notes goes to standard error, with the name of the command. */
 	who_notes(&notes, w, q, !v->json && !v->csv);
 	for (const char *at = str_text(&notes); *at;) {
@@ -51,11 +50,11 @@ static int print_holders(const struct command *self, const struct who *w,
 	else if (v->csv)
 		who_csv(&out, w);
 	else if (v->message)
-		who_message(&out, w, &style);
+		who_message(&out, w, style);
 	else if (w->n + w->n_reserved)
-		who_text(&out, w, &style);
+		who_text(&out, w, style);
 	bool found = w->n || (w->n_reserved && !v->json && !v->csv && !v->message);
-	int status = cmd_print(self, &out);
+	int status = cmd_print(call->self, &out);
 	return status ? status : !found;
 }
 
@@ -67,11 +66,11 @@ static int run(const struct call *call, struct err *e)
 	static struct live_session session; /* a stuck thread may still use its clock */
 	struct filter filter;
 	struct who who = { 0 };
-	bool color = false;
+	struct text_style style = terminal_style(false, false);
 	v->live.o.once = v->live.o.leases = true;
 	if (v->message + v->json + v->csv > 1)
 		return err_set(e, ERR_USAGE, "--message, --json and --csv exclude each other");
-	if (terminal_choose_color(v->color, &color, &color, e))
+	if (terminal_choose_color(v->color, &style.color, &style.color256, e))
 		return e->code;
 	if (v->message && v->idle_ms < 0)
 		return err_set(e, ERR_USAGE,
@@ -85,7 +84,7 @@ static int run(const struct call *call, struct err *e)
 	if (rc == 0)
 		rc = who_find(&who, live_present(session.live), &q, e);
 	if (rc == 0)
-		rc = print_holders(call->self, &who, &q, v);
+		rc = print_holders(call, &who, &q, &style);
 	who_finish(&who);
 	cmd_live_close(&session);
 	return rc;
