@@ -58,22 +58,6 @@ static int64_t first_warning(const struct config_rule *rule)
 	return rule->reserved_for_ms > 0 ? rule->reserved_for_ms : rule->warn_ms;
 }
 
-bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
-{
-	why[0] = '\0';
-	if (first_warning(rule) < WARN_LEAST_MS)
-		snprintf(why, WHY_CAP,
-			"[rule %s] warns about sessions that are idle for less than %s; people "
-			"need longer to look at a result",
-			rule->name, duration_text(WARN_LEAST_MS).text);
-	if (!*why && rules_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
-		snprintf(why, WHY_CAP,
-			"[rule %s] ends sessions less than %s after the final notice; users "
-			"cannot react in time",
-			rule->name, duration_text(FINAL_LEAST_MS).text);
-	return *why;
-}
-
 static bool any_matches(const struct config_patterns *all, const char *text)
 {
 	for (size_t i = 0; i < all->n; i++)
@@ -301,6 +285,30 @@ struct rules_times rules_times(
 		t.end_ms = last_ms + rule->final_ms;
 	t.final_ms = t.end_ms - rule->final_ms;
 	return t;
+}
+
+bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
+{
+	why[0] = '\0';
+	if (first_warning(rule) < WARN_LEAST_MS)
+		snprintf(why, WHY_CAP,
+			"[rule %s] warns about sessions that are idle for less than %s; people "
+			"need longer to look at a result",
+			rule->name, duration_text(WARN_LEAST_MS).text);
+	if (!*why && rules_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
+		snprintf(why, WHY_CAP,
+			"[rule %s] ends sessions less than %s after the final notice; users "
+			"cannot react in time",
+			rule->name, duration_text(FINAL_LEAST_MS).text);
+	const struct idle_session session = { .use = USE_INTERACTIVE };
+	int64_t end_ms = rules_times(rule, &session).end_ms;
+	if (!*why && rule->end_ms > 0 && end_ms > rule->end_ms)
+		snprintf(why, WHY_CAP,
+			"[rule %s] has its end at %s, but ends no session before %s, because "
+			"its notices come first",
+			rule->name, duration_text(rule->end_ms).text,
+			duration_text(end_ms).text);
+	return *why;
 }
 
 static int check_owner(const char *path, const struct settings_owner *owner, struct err *e)

@@ -844,12 +844,14 @@ def test_short_times_are_said(world, tmp_path):
     """Sixty minutes are not 60s: such rules work, and the log and `arm` say what they do."""
     w = world([Work(100, "alice", 0, "A" + "I" * 9)])
     w.write(9)
-    short = "[rule x]\nwarn = 60s\n[rule y]\nlevel = end\nfinal_notice = 1m\n[rule z]\nfinal_notice = 1m\n"
+    short = ("[rule x]\nwarn = 60s\n[rule y]\nlevel = end\nfinal_notice = 1m\n[rule z]\nfinal_notice = 1m\n"
+             "[rule late]\nend = 30m\n")
     for told in (w.run(9, *conf(tmp_path, short)).stderr,
                  gua("enforce", "arm", "--until", "7d", "--db", w.db, "--now", iso(w.at(9)), *conf(tmp_path, short)).stdout):
         assert "[rule x] warns about sessions that are idle for less than 5 min" in told
         assert "[rule y] ends sessions less than 2 min after the final notice" in told
         assert "[rule z]" not in told
+        assert "[rule late] has its end at 30 min, but ends no session before 1 h 55 min" in told
     assert w.run(9, *conf(tmp_path, FAST)).stderr == "gua: sessions that hold a card: 1, idle: 1; gua enforce log has the steps\n"
 
 
