@@ -408,8 +408,6 @@ static int run_explain(struct enforce *x)
 	struct explain_question q = { .now = &now,
 		.policy = x->policy,
 		.settings = &x->conf.settings,
-		.db = x->db,
-		.now_ms = x->now_ms,
 		.json = x->o->json,
 		.utc = x->o->utc };
 	int rc = x->operand ? enforce_parse_asked(x->operand, &q.what, &e)

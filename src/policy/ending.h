@@ -86,11 +86,11 @@ struct ending {
 	int64_t retry_us; /* when storing it is tried next */
 };
 
-/* A process that gua-end holds, from the first warning of its session on. */
+/* A process that gua-end holds, from the first warning of its session on; or one that it must
+ * not signal, or that has ended, so that it is not asked again. */
 struct ending_held {
 	char key[SESSION_KEY_CAP], user[USER_CAP];
 	struct proc_life process;
-	bool refused; /* it must not be signalled, or has ended */
 };
 
 struct endings {

@@ -125,7 +125,7 @@ static void hold(struct endings *es, const struct enforcer_step *s)
 		if (rc == ERR_WORLD || rc == ERR_BUSY)
 			continue; /* tried again in the next pass */
 		struct ending_held *kept = &es->held[es->n_held++];
-		*kept = (struct ending_held){ .process = p, .refused = rc != 0 };
+		*kept = (struct ending_held){ .process = p };
 		str_copy(kept->key, sizeof(kept->key), session->key);
 		str_copy(kept->user, sizeof(kept->user), session->user);
 	}

@@ -45,13 +45,13 @@ static bool is_lease(const struct explanation *ex)
 static int64_t most_pct(const struct explanation *ex)
 {
 	return ex->f->clock_ms > 0 ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
-					     ex->f->idle_since_ms, ex->x->now_ms)
+					     ex->f->idle_since_ms, ex->now->now_ms)
 				   : -1;
 }
 
 static const struct idle_mark *last_use(const struct explanation *ex)
 {
-	return facts_last_use(&ex->now->history, ex->f, ex->x->now_ms);
+	return facts_last_use(&ex->now->history, ex->f, ex->now->now_ms);
 }
 
 /* The use that last set the idle clock to 0, and the limit that it was compared with. */
@@ -178,8 +178,8 @@ static void add_configured(struct exemptions *x, const struct config_exemption *
 	const struct explanation *ex = x->ex;
 	const struct policy *p = &ex->x->policy;
 	char why[WHY_CAP], text[2 * WHY_CAP];
-	const char *fault = rules_exemption_fault(one, ex->x->now_ms, p->utc);
-	bool yes = !fault && rules_match(p, &one->match, ex->f, ex->x->now_ms, why);
+	const char *fault = rules_exemption_fault(one, ex->now->now_ms, p->utc);
+	bool yes = !fault && rules_match(p, &one->match, ex->f, ex->now->now_ms, why);
 	if (yes)
 		snprintf(text, sizeof(text),
 			"[exempt %s]: asked for by %s, until %04d-%02d-%02d", one->name,
@@ -202,7 +202,7 @@ static void add_exemptions(struct exemptions *x)
 		str_add(x->out, "  no   built-in\n");
 	for (size_t i = 0; i < all->n; i++)
 		add_configured(x, &((const struct config_exemption *)all->items)[i]);
-	bool kept = ex->f->kept_until_ms > ex->x->now_ms;
+	bool kept = ex->f->kept_until_ms > ex->now->now_ms;
 	struct brief until = moment_of(ex, ex->f->kept_until_ms);
 	char text[96];
 	snprintf(text, sizeof(text), "its user keeps it until %s", until.text);
@@ -222,7 +222,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		const struct config_rule *rule = rules_get(p, i);
 		bool builtin = i + 1 == rules_count(p);
 		const char *name = builtin ? "" : rule->name;
-		bool yes = rules_applies(p, rule, ex->f, ex->x->now_ms, why);
+		bool yes = rules_applies(p, rule, ex->f, ex->now->now_ms, why);
 		if (ex->x->uid && (found || !yes))
 			continue;
 		str_addf(out, "  %s  %s%s%s",
@@ -294,7 +294,7 @@ static int64_t after_quiet(
 	const struct explanation *ex, enum policy_stage stage, int64_t clock_ms)
 {
 	const struct policy *p = &ex->x->policy;
-	int64_t now_ms = ex->x->now_ms, had_ms = ex->f->clock_ms;
+	int64_t now_ms = ex->now->now_ms, had_ms = ex->f->clock_ms;
 	int64_t at_ms = now_ms + (clock_ms > had_ms ? clock_ms - had_ms : 0);
 	int64_t free_ms = rules_after_quiet(p, at_ms);
 	if (free_ms == at_ms)
@@ -326,7 +326,7 @@ static void add_stages(struct str *out, const struct explanation *ex)
 			duration_text(at_ms).text);
 		if (!is_frozen(ex) && ex->f->idle)
 			str_addf(out, ": %s, in %s, if it stays idle",
-				moment_of(ex, ex->x->now_ms + left_ms).text,
+				moment_of(ex, ex->now->now_ms + left_ms).text,
 				duration_text(left_ms).text);
 		str_add(out, "\n");
 		before = stage;
@@ -481,7 +481,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_open(&j, "rules", '[');
 	for (size_t i = 0; i < rules_count(&ex->x->policy); i++) {
 		const struct config_rule *rule = rules_get(&ex->x->policy, i);
-		bool yes = rules_applies(&ex->x->policy, rule, f, ex->x->now_ms, why);
+		bool yes = rules_applies(&ex->x->policy, rule, f, ex->now->now_ms, why);
 		if (ex->x->uid && !yes)
 			continue;
 		json_open(&j, NULL, '{');
@@ -522,20 +522,21 @@ static void read_state(struct explanation *ex)
 {
 	struct explain_question *x = ex->x;
 	struct policy_file *file = x->file;
+	int64_t now_ms = ex->now->now_ms;
 	const char *key = ex->f->session->key;
 	struct session_facts *f = &ex->now->facts[ex->session];
 	struct policy_orders orders = { .armed_until_ms = -1, .stopped_ms = -1 };
 	ex->state = POLICY_STATE_NONE;
 	if (file) {
 		policy_file_state(file, key, &ex->state, NULL);
-		policy_file_kept_until(file, key, x->now_ms, &f->kept_until_ms, NULL);
-		policy_file_orders(file, x->now_ms, &orders, NULL);
+		policy_file_kept_until(file, key, now_ms, &f->kept_until_ms, NULL);
+		policy_file_orders(file, now_ms, &orders, NULL);
 		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {
 			policy_notice_delivered(file, key, &ex->state, &f->delivered_ms, NULL);
 			policy_notice_waiting(file, key, take_undelivered, ex, NULL);
 		}
 	}
-	ex->armed = orders.armed_until_ms > x->now_ms;
+	ex->armed = orders.armed_until_ms > now_ms;
 	ex->stopped = orders.stopped_ms >= 0;
 	x->policy.may_end = ex->armed && rules_check_trust(x->settings, NULL) == 0;
 	f->computes = ex->state.stage == STAGE_COMPUTING;
@@ -569,7 +570,7 @@ int explain(struct explain_question *x, struct str *out, struct err *e)
 		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
-			x->db);
+			now->db);
 	const struct idle_process *process = find_session(x, e);
 	if (!process)
 		return e->code;
@@ -582,8 +583,8 @@ int explain(struct explain_question *x, struct str *out, struct err *e)
 	struct session_facts seen = *f;
 	seen.observed = true;
 	seen.use_unknown = false;
-	ex.v = judge(&x->policy, f, &ex.state, x->now_ms);
-	ex.seen = judge(&x->policy, &seen, &ex.state, x->now_ms);
+	ex.v = judge(&x->policy, f, &ex.state, now->now_ms);
+	ex.seen = judge(&x->policy, &seen, &ex.state, now->now_ms);
 	bool steps = ex.v.step == STEP_WARN || ex.v.step == STEP_END;
 	bool waits =
 		ex.v.step == STEP_NONE && (ex.v.hold == HOLD_EARLY || ex.v.hold == HOLD_QUIET);

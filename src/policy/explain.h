@@ -12,10 +12,8 @@ struct explain_question {
 	struct facts_now *now; /* already read */
 	struct policy policy;  /* a copy: explain() adds what is known about the session */
 	const struct settings *settings;
-	const char *db; /* of the store, for messages */
 	struct policy_file
 		*file; /* NULL: gua enforce run has not run, or policy.db cannot be read */
-	int64_t now_ms;
 	struct facts_asked what;
 	uint32_t uid; /* who asks: a user is told about own sessions only, without the rules and
 			 exemptions of others; 0: everything */

@@ -27,6 +27,7 @@ struct service {
 	struct service_options o;
 	struct enforcer enforcer;
 	struct courier *courier;
+	struct sender sender;
 	struct endings *endings;
 	struct users *users; /* NULL: users cannot ask */
 	struct clock clock, look_clock;
@@ -40,16 +41,6 @@ struct service {
 static int64_t judged_ms(const struct service *s)
 {
 	return s->o.fixed_ms >= 0 ? s->o.fixed_ms : clock_wall_ms(&s->clock);
-}
-
-static struct sender sender_of(struct service *s)
-{
-	return (struct sender){ .policy = &s->enforcer.policy,
-		.config = &s->enforcer.policy.config->notices,
-		.courier = s->courier,
-		.file = s->enforcer.file,
-		.clock = &s->clock,
-		.fixed_ms = s->o.fixed_ms };
 }
 
 /* One pass. A failure is logged once, and the next pass tries again. */
@@ -108,13 +99,12 @@ static void drain(struct service *s)
 {
 	struct pollfd fds[COURIER_MOST];
 	int64_t until_us = clock_monotonic_us() + STOPPING_MS * 1000;
-	struct sender sender = sender_of(s);
-	while (sender.file && courier_wait_ms(s->courier) >= 0) {
+	while (s->enforcer.file && courier_wait_ms(s->courier) >= 0) {
 		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 		if (left_ms <= 0)
 			return;
 		poll(fds, courier_fds(s->courier, fds), (int)left_ms);
-		tell_take_results(&sender);
+		tell_take_results(&s->sender);
 	}
 }
 
@@ -135,7 +125,7 @@ void service_configure(
 	/* The configured path of the socket may have changed. */
 	users_close(s->users);
 	s->users = NULL;
-	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, settings, &e) == 0;
+	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, &e) == 0;
 	if (!s->users)
 		log_warning("%s; no session is ended, because users cannot ask to keep one",
 			e.text);
@@ -149,11 +139,10 @@ static void attend(struct service *s)
 	users_step(s->users, judged_ms(s));
 	endings_step(s->endings);
 	endings_store(s->endings);
-	struct sender sender = sender_of(s);
-	if (!sender.file)
+	if (!s->enforcer.file)
 		return;
-	tell_take_results(&sender);
-	tell_send(&sender);
+	tell_take_results(&s->sender);
+	tell_send(&s->sender);
 }
 
 static void pass_if_due(struct service *s)
@@ -185,8 +174,7 @@ static int run_once(struct service *s, struct err *e)
 		log_notice("sessions that hold a card: %lld, idle: %lld; gua enforce log has "
 			   "the steps",
 			(long long)last->sessions, (long long)last->idle);
-	struct sender sender = sender_of(s);
-	tell_send(&sender);
+	tell_send(&s->sender);
 	while ((courier_wait_ms(s->courier) >= 0 || endings_wait_ms(s->endings) >= 0) &&
 		!s->stop) {
 		wait_for(s, INT64_MAX);
@@ -268,6 +256,9 @@ static int start(struct service *s, const struct policy *policy,
 	if (rc)
 		return rc;
 	s->enforcer.endings = s->endings;
+	s->sender = (struct sender){
+		.enforcer = &s->enforcer, .courier = s->courier, .fixed_ms = s->o.fixed_ms
+	};
 	service_configure(s, policy, settings);
 	return 0;
 }

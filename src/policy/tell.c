@@ -228,13 +228,18 @@ enum tell_plan tell_decide(int64_t waiting, int64_t sent, int64_t per_day)
 	return waiting == 1 || waiting <= left / 2 ? TELL_EACH : TELL_DIGEST;
 }
 
+static const struct config_notices *notices_of(const struct sender *s)
+{
+	return &s->enforcer->policy.config->notices;
+}
+
 /* How much later than its rule says a warning was made, in idle time. */
 static int64_t overdue_ms(const struct sender *s, const struct notice *n)
 {
 	const struct config_rule *rule = NULL;
-	for (size_t i = rules_count(s->policy); i-- > 0;)
-		if (strcmp(rules_get(s->policy, i)->name, n->rule) == 0)
-			rule = rules_get(s->policy, i);
+	for (size_t i = rules_count(&s->enforcer->policy); i-- > 0;)
+		if (strcmp(rules_get(&s->enforcer->policy, i)->name, n->rule) == 0)
+			rule = rules_get(&s->enforcer->policy, i);
 	if (!rule || (n->kind != NOTICE_WARNING && n->kind != NOTICE_AGAIN))
 		return 0;
 	return clock_later(
@@ -247,22 +252,22 @@ static void postpone(const struct sender *s, struct notice *n, int64_t late_ms)
 {
 	if (n->kind != NOTICE_FINAL) {
 		late_ms += overdue_ms(s, n);
-		if (late_ms <= 2 * s->policy->config->policy.interval_ms)
+		if (late_ms <= 2 * s->enforcer->policy.config->policy.interval_ms)
 			return;
 	}
 	if (n->next_ms >= 0)
-		n->next_ms = rules_after_quiet(s->policy, n->next_ms + late_ms);
+		n->next_ms = rules_after_quiet(&s->enforcer->policy, n->next_ms + late_ms);
 	if (n->end_ms >= 0)
-		n->end_ms = rules_after_quiet(s->policy, n->end_ms + late_ms);
+		n->end_ms = rules_after_quiet(&s->enforcer->policy, n->end_ms + late_ms);
 }
 
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
-	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
+	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->enforcer->clock);
 	int64_t late_ms = clock_later(now_ms - row->queued_ms, 0);
 	struct policy_state state;
-	bool known = policy_file_state(s->file, row->session, &state, NULL) == 0;
+	bool known = policy_file_state(s->enforcer->file, row->session, &state, NULL) == 0;
 	int rc = notice_from_json(n, row->body, strlen(row->body), e);
 	if (rc)
 		return rc;
@@ -303,8 +308,8 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 	struct digest d = { .sender = s, .notice = n };
 	notice_init(n, NOTICE_DIGEST);
 	str_copy(n->session, sizeof(n->session), row->session);
-	n->made_ms = clock_wall_ms(s->clock);
-	int rc = policy_notice_parts(s->file, row->id, add_part, &d, e);
+	n->made_ms = clock_wall_ms(s->enforcer->clock);
+	int rc = policy_notice_parts(s->enforcer->file, row->id, add_part, &d, e);
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
 }
 
@@ -316,8 +321,8 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	struct digest d = { .sender = s, .notice = &all, .row = row };
 	notice_init(&all, NOTICE_DIGEST);
 	str_copy(all.session, sizeof(all.session), row->session);
-	all.made_ms = clock_wall_ms(s->clock);
-	int rc = policy_notice_current(s->file, row, add_part, &d, e);
+	all.made_ms = clock_wall_ms(s->enforcer->clock);
+	int rc = policy_notice_current(s->enforcer->file, row, add_part, &d, e);
 	if (rc == 0)
 		rc = read_row(s, row, n, e);
 	if (rc == 0 && !d.found) /* an older one */
@@ -337,23 +342,23 @@ static int move_to_other_channels(
 	int rc = 0;
 	s->moved = true;
 	for (int c = 0; c < CHANNELS && rc == 0; c++)
-		if (channel_configured((enum channel)c, s->config))
-			rc = policy_notice_copy(s->file, row->id, channel_kinds[c].name,
-				channel_kinds[c].counts, NULL);
-	return rc ? rc : policy_notice_done(s->file, &over, NULL);
+		if (channel_configured((enum channel)c, notices_of(s)))
+			rc = policy_notice_copy(s->enforcer->file, row->id,
+				channel_kinds[c].name, channel_kinds[c].counts, NULL);
+	return rc ? rc : policy_notice_done(s->enforcer->file, &over, NULL);
 }
 
 /* Sends one notice that is due; its texts are valid during the query. */
 static int send_one(void *context, const struct policy_notice *row)
 {
 	struct sender *s = context;
-	int64_t now_ms = clock_wall_ms(s->clock);
+	int64_t now_ms = clock_wall_ms(s->enforcer->clock);
 	struct notice n;
 	struct err e = { 0 };
 	int channel = 0;
 	while (channel < CHANNELS && strcmp(channel_kinds[channel].name, row->channel) != 0)
 		channel++;
-	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
+	if (channel == CHANNELS || !channel_configured((enum channel)channel, notices_of(s)))
 		return move_to_other_channels(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
 	bool login = channel == CHANNEL_LOGIN;
@@ -361,13 +366,13 @@ static int send_one(void *context, const struct policy_notice *row)
 		 : login				       ? write_login(s, row, &n, &e)
 							       : read_row(s, row, &n, &e);
 	if (rc)
-		return policy_notice_done(s->file, &done, NULL);
+		return policy_notice_done(s->enforcer->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
 	if (rc == 0) { /* not sent again while it is being delivered */
 		done.state = "waiting";
 		done.result = "";
-		done.due_ms = now_ms + 2 * s->config->timeout_ms;
-		rc = policy_notice_done(s->file, &done, &e);
+		done.due_ms = now_ms + 2 * notices_of(s)->timeout_ms;
+		rc = policy_notice_done(s->enforcer->file, &done, &e);
 	}
 	return rc; /* busy: the rest waits */
 }
@@ -377,16 +382,16 @@ static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 {
 	struct arena texts = { 0 };
 	struct policy_waiting *w = NULL;
-	int rc = policy_notice_drop_stale(s->file, now_ms, e);
+	int rc = policy_notice_drop_stale(s->enforcer->file, now_ms, e);
 	if (rc == 0)
-		rc = policy_notice_users(s->file, now_ms, &texts, &w, e);
+		rc = policy_notice_users(s->enforcer->file, now_ms, &texts, &w, e);
 	for (; w && rc == 0; w = w->next) {
-		enum tell_plan plan = tell_decide(w->messages, w->sent, s->config->per_day);
+		enum tell_plan plan = tell_decide(w->messages, w->sent, notices_of(s)->per_day);
 		if (plan == TELL_EACH)
-			rc = policy_notice_admit(s->file, w->user, e);
+			rc = policy_notice_admit(s->enforcer->file, w->user, e);
 		else if (plan == TELL_DIGEST)
 			rc = policy_notice_make_digest(
-				s->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
+				s->enforcer->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
 	}
 	arena_finish(&texts);
 	return rc;
@@ -395,13 +400,13 @@ static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 void tell_send(struct sender *s)
 {
 	struct err e = { 0 };
-	int64_t now_ms = clock_wall_ms(s->clock);
+	int64_t now_ms = clock_wall_ms(s->enforcer->clock);
 	int rc = 0;
 	do {
 		s->moved = false;
 		rc = admit_all(s, now_ms, &e);
 		if (rc == 0)
-			rc = policy_notice_due(s->file, now_ms, send_one, s, &e);
+			rc = policy_notice_due(s->enforcer->file, now_ms, send_one, s, &e);
 	} while (rc == 0 && s->moved);
 	if (rc && rc != ERR_BUSY && *e.text)
 		log_warning("%s", e.text);
@@ -412,12 +417,12 @@ void tell_take_results(struct sender *s)
 	struct courier_result r;
 	struct err e = { 0 };
 	while (courier_next(s->courier, &r)) {
-		int64_t now_ms = clock_wall_ms(s->clock), tries = 0;
+		int64_t now_ms = clock_wall_ms(s->enforcer->clock), tries = 0;
 		bool delivered = r.delivery == DELIVERY_DONE;
-		policy_notice_tries(s->file, r.ticket, &tries, &e);
+		policy_notice_tries(s->enforcer->file, r.ticket, &tries, &e);
 		struct policy_delivery done = { r.ticket, now_ms, tell_next_ms(tries, now_ms),
 			delivered ? "delivered" : "waiting", r.text };
-		if (policy_notice_done(s->file, &done, &e) != 0)
+		if (policy_notice_done(s->enforcer->file, &done, &e) != 0)
 			log_warning("%s", e.text);
 		if (!delivered)
 			log_notice("notice by %s: %s", channel_kinds[r.channel].name, r.text);

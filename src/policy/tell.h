@@ -38,11 +38,8 @@ int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_
 /* Sends the notices that wait in policy.db: keeps the daily limit, makes digests, tries
  * again. The caller sets all members but the last. */
 struct sender {
-	const struct policy *policy;
-	const struct config_notices *config; /* of the policy */
+	const struct enforcer *enforcer; /* its policy.db is open */
 	struct courier *courier;
-	struct policy_file *file;
-	struct clock *clock;
 	int64_t fixed_ms; /* the moment that passes judge; -1: read the clock */
 	bool moved;	  /* private: notices were moved to other channels */
 };

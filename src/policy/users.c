@@ -45,7 +45,6 @@ struct place {
 
 struct users {
 	struct enforcer *enforcer;
-	const struct settings *settings;
 	int64_t now_ms;
 	/* The socket. */
 	int fd, directory;
@@ -227,10 +226,8 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 	int rc = read_present(u, e);
 	struct explain_question q = { .now = &u->present,
 		.policy = u->enforcer->policy,
-		.settings = u->settings,
-		.db = u->enforcer->db,
+		.settings = u->enforcer->settings,
 		.file = u->enforcer->file,
-		.now_ms = u->present.now_ms,
 		.what = r->what,
 		.uid = uid,
 		.json = r->json,
@@ -260,8 +257,7 @@ static int make_socket(struct users *u)
 	return rc == 0 ? listen(u->fd, SOMAXCONN) : rc;
 }
 
-int users_open(struct users **out, struct enforcer *enforcer, const struct settings *settings,
-	struct err *e)
+int users_open(struct users **out, struct enforcer *enforcer, struct err *e)
 {
 	char path[PATH_MAX];
 	const char *name = NULL;
@@ -269,7 +265,6 @@ int users_open(struct users **out, struct enforcer *enforcer, const struct setti
 	if (!u)
 		return err_memory(e);
 	u->enforcer = enforcer;
-	u->settings = settings;
 	u->fd = -1;
 	for (size_t i = 0; i < USERS_PLACES; i++)
 		u->places[i].fd = -1;

@@ -11,7 +11,6 @@
 
 #include <poll.h>
 
-#include "config/settings.h"
 #include "policy/enforcer.h"
 #include "policy/user_talk.h"
 
@@ -20,11 +19,9 @@ enum { USERS_PLACES = 64, USERS_PLACES_OF_ONE = 8, USERS_FDS = USERS_PLACES + 1 
 struct users;
 
 /* Creates the socket, open to all users. An old socket of this user that nobody listens on
- * is replaced; any other file of that name is left alone, and is an error. Enforcer and
- * settings are borrowed; the enforcer's policy.db may be closed and opened again between calls.
- */
-int users_open(struct users **out, struct enforcer *enforcer, const struct settings *settings,
-	struct err *e);
+ * is replaced; any other file of that name is left alone, and is an error. The enforcer is
+ * borrowed; its policy.db may be closed and opened again between calls. */
+int users_open(struct users **out, struct enforcer *enforcer, struct err *e);
 /* Removes the socket. */
 void users_close(struct users *u);
 
