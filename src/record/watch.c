@@ -40,6 +40,7 @@ void watch_finish(struct watch *w)
 	free(w->lease_at);
 	free(w->cards);
 	free(w->entries);
+	free(w->events);
 	free(w->now);
 	free(w->spells);
 	free(w->past);
@@ -70,7 +71,8 @@ struct account_scene watch_scene(struct watch *w, size_t i)
 
 void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
 {
-	if (w->n_events == WATCH_MAX_EVENTS)
+	if (w->n_events == WATCH_MAX_EVENTS ||
+		!array_reserve(&w->events, &w->cap_events, w->n_events + 1))
 		return;
 	struct event *event = &w->events[w->n_events++];
 	*event = (struct event){ .at_ms = what->at_ms,

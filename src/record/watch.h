@@ -64,10 +64,10 @@ struct watch {
 	struct watched *cards;	    /* same order as the source's cards */
 	struct card_entry *entries; /* the same cards for the store */
 	size_t n_cards, cap_cards;
-	struct event events[WATCH_MAX_EVENTS];
+	struct event *events;	/* that wait for the store */
 	struct holder_now *now; /* filled by watch_tick(), like the next */
 	struct spell *spells;
-	size_t n_events, cap_now, cap_spells;
+	size_t n_events, cap_events, cap_now, cap_spells;
 	struct lease_entry *leases; /* those that go on, or are not accounted and stored yet */
 	size_t n_leases, cap_leases;
 	bool has_leases;			     /* a scheduler says what it gives away */
