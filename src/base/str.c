@@ -140,6 +140,14 @@ bool str_ends_with(const char *text, const char *end)
 	return len > n && strcmp(text + len - n, end) == 0;
 }
 
+int str_place(const char *const *table, int n, const char *text)
+{
+	int i = 0;
+	while (i < n && (!text || strcmp(table[i], text) != 0))
+		i++;
+	return i;
+}
+
 bool str_copy(char *dst, size_t cap, const char *text)
 {
 	size_t len = strlen(text);

@@ -45,6 +45,9 @@ struct brief str_whole(int64_t number, const char *unit);
 /* Returns a checksum (FNV-1a). */
 uint64_t str_sum(const char *text);
 
+/* The place of a text in a table of n; n: it is not there, or it is NULL. */
+int str_place(const char *const *table, int n, const char *text);
+
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool str_copy(char *dst, size_t cap, const char *text);
 

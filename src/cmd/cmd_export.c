@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"
@@ -50,10 +51,8 @@ static int add_label(struct str *labels, const char *text, struct err *e)
 			text);
 	memcpy(name, text, len);
 	name[len] = '\0';
-	bool taken = strncmp(name, "__", 2) == 0;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		taken |= strcmp(own[i], name) == 0;
-	if (taken)
+	enum { OWN = sizeof(own) / sizeof(own[0]) };
+	if (strncmp(name, "__", 2) == 0 || str_place(own, OWN, name) < OWN)
 		return err_set(e, ERR_USAGE, "--label: the name '%s' is taken", name);
 	exposition_label(labels, name, equals + 1);
 	return 0;

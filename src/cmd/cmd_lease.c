@@ -309,8 +309,9 @@ static const struct subcommand *find(struct lease_command *x, char **words, stru
 	bool kubelet = watches && kind && strcmp(kind, "kubelet") == 0;
 	if (!e->code && watches && !kubelet && (!kind || strcmp(kind, "slurm") != 0))
 		err_set(e, ERR_USAGE, "say which scheduler to watch: slurm or kubelet");
-	x->kind =
-		kubelet ? LEASE_POD : (enum lease_kind)lease_kind_parse(kind ? kind : "slurm");
+	x->kind = kubelet ? LEASE_POD
+			  : (enum lease_kind)str_place(
+				    lease_kind_names, LEASE_KINDS, kind ? kind : "slurm");
 	return e->code ? NULL : sub;
 }
 

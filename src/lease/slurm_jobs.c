@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/moment.h"
+#include "base/str.h"
 #include "lease/slurm_gres.h"
 
 #define NO_TASK 4294967294.0 /* older parsers' number of the task of a job without an array */
@@ -18,10 +19,8 @@ static bool has_cards(const char *state)
 {
 	static const char *const states[] = { "RUNNING", "SUSPENDED", "COMPLETING",
 		"CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING" };
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (strcmp(state, states[i]) == 0)
-			return true;
-	return false;
+	enum { STATES = sizeof(states) / sizeof(states[0]) };
+	return str_place(states, STATES, state) < STATES;
 }
 
 /* Hands a job on, if it has cards here. */

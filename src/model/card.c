@@ -17,10 +17,8 @@ const char *const card_status_names[CARD_STATUS_COUNT] = {
 
 enum card_status card_status_of(const char *name)
 {
-	for (int i = 0; name && i < CARD_STATUS_COUNT; i++)
-		if (strcmp(name, card_status_names[i]) == 0)
-			return (enum card_status)i;
-	return CARD_STATUS_LOST;
+	int status = str_place(card_status_names, CARD_STATUS_COUNT, name);
+	return status < CARD_STATUS_COUNT ? (enum card_status)status : CARD_STATUS_LOST;
 }
 
 struct brief card_label(const struct card_id *id)

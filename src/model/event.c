@@ -2,7 +2,8 @@
 #include "model/event.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "base/str.h"
 
 const char *const event_kind_names[EVENT_KINDS] = {
 	[EVENT_CARD_LOST] = "card-lost",
@@ -23,10 +24,7 @@ const char *const event_kind_names[EVENT_KINDS] = {
 
 enum event_kind event_kind_of(const char *name)
 {
-	int kind = 0;
-	while (kind < EVENT_KINDS && strcmp(event_kind_names[kind], name) != 0)
-		kind++;
-	return (enum event_kind)kind;
+	return (enum event_kind)str_place(event_kind_names, EVENT_KINDS, name);
 }
 
 void event_label(char *dst, size_t cap, const char *kind, int64_t value)

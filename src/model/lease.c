@@ -9,14 +9,6 @@ const char *const lease_kind_names[LEASE_KINDS] = {
 	[LEASE_PICK] = "pick",
 };
 
-int lease_kind_parse(const char *name)
-{
-	for (int k = 0; k < LEASE_KINDS; k++)
-		if (strcmp(name, lease_kind_names[k]) == 0)
-			return k;
-	return -1;
-}
-
 bool lease_covers(
 	const struct leases *all, const struct lease *lease, const struct card_id *card)
 {

@@ -54,8 +54,6 @@ struct leases {
 	uint64_t generation; /* changes when anything above does */
 };
 
-/* "slurm" is LEASE_SLURM; -1: there is no such kind. */
-int lease_kind_parse(const char *name);
 /* Whether the lease covers the card: it names the card, or the card that an instance is on. */
 bool lease_covers(
 	const struct leases *all, const struct lease *lease, const struct card_id *card);

@@ -13,6 +13,7 @@
 #include "base/moment.h"
 #include "base/nearest.h"
 #include "base/size.h"
+#include "base/str.h"
 
 const char *const notice_kind_names[NOTICE_KINDS] = { "warning", "again", "final", "ended",
 	"not-ended", "digest", "alarm", "test" };
@@ -133,10 +134,7 @@ int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err
 	json_error_t why;
 	json_t *object = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &why);
 	const char *kind = json_string_value(json_object_get(object, "kind"));
-	int found = NOTICE_KINDS;
-	for (int i = 0; kind && i < NOTICE_KINDS; i++)
-		if (strcmp(kind, notice_kind_names[i]) == 0)
-			found = i;
+	int found = str_place(notice_kind_names, NOTICE_KINDS, kind);
 	notice_init(n, NOTICE_WARNING);
 	if (found < NOTICE_KINDS) {
 		n->kind = (enum notice_kind)found;

@@ -47,10 +47,8 @@ const struct config_rule *rules_get(const struct policy *p, size_t i)
 
 enum policy_level rules_level(const struct config_rule *rule)
 {
-	for (int i = 0; i < POLICY_LEVELS; i++)
-		if (strcmp(rule->level, policy_level_names[i]) == 0)
-			return (enum policy_level)i;
-	return LEVEL_OBSERVE;
+	int level = str_place(policy_level_names, POLICY_LEVELS, rule->level);
+	return level < POLICY_LEVELS ? (enum policy_level)level : LEVEL_OBSERVE;
 }
 
 static int64_t first_warning(const struct config_rule *rule)

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/piece.h"
+#include "base/str.h"
 #include "proc/proc.h"
 
 /* An upper limit of times: longer than any keep, and short enough to be added to a moment. */
@@ -26,13 +27,10 @@ static const char *const ask_names[USER_ASKS] = { "list", "keep", "drop", "expla
 
 static bool parse_ask(struct user_request *r, const json_t *root)
 {
-	const char *name = json_string_value(json_object_get(root, "ask"));
-	for (int i = 0; name && i < USER_ASKS; i++)
-		if (strcmp(name, ask_names[i]) == 0) {
-			r->ask = (enum user_ask)i;
-			return true;
-		}
-	return false;
+	int ask = str_place(
+		ask_names, USER_ASKS, json_string_value(json_object_get(root, "ask")));
+	r->ask = (enum user_ask)ask;
+	return ask < USER_ASKS;
 }
 
 /* Reads the pid or the lease. */

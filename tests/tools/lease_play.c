@@ -241,7 +241,7 @@ static void put_lease(struct play *p, const char *words)
 		exit(2);
 	if (strcmp(l.sluid, "-") == 0)
 		l.sluid[0] = '\0';
-	l.kind = (enum lease_kind)lease_kind_parse(kind);
+	l.kind = (enum lease_kind)str_place(lease_kind_names, LEASE_KINDS, kind);
 	l.since_ms = since;
 	l.until_ms = until;
 	l.unknown_since_ms = unknown;
@@ -260,7 +260,7 @@ static void drop_lease(struct play *p, const char *words)
 	char kind[16], id[64];
 	if (sscanf(words, "%15s %63s", kind, id) != 2)
 		exit(2);
-	size_t at = find(p, lease_kind_parse(kind), id);
+	size_t at = find(p, str_place(lease_kind_names, LEASE_KINDS, kind), id);
 	if (at == p->n_leases)
 		exit(2);
 	p->n_leases--;

@@ -253,10 +253,9 @@ static int parse_process(struct parser *p, char *rest)
 
 static int parse_place(struct parser *p, char *rest)
 {
-	const char *word = next_word(&rest);
-	for (size_t i = 0; word && i < NVML_PLACES; i++)
-		if (strcmp(word, nvml_place_names[i]) == 0)
-			p->r->site.places |= 1U << i;
+	int place = str_place(nvml_place_names, NVML_PLACES, next_word(&rest));
+	if (place < NVML_PLACES)
+		p->r->site.places |= 1U << place;
 	return 0;
 }
 

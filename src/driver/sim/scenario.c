@@ -252,13 +252,11 @@ static int parse_layout(struct scenario *s, struct line *l)
 	if (line_text(l, "v1, v2 or v3", &which) != 0 ||
 		line_count(l, "the layout", 16, 32, &bytes) != 0)
 		return ERR_USAGE;
-	for (size_t i = 0; i < 3; i++) {
-		if (strcmp(which, names[i]) != 0 || bytes % 8 != 0)
-			continue;
-		s->layout[i] = (int)bytes;
-		return 0;
-	}
-	return line_fail(l, "write layout v1|v2|v3 16|24|32");
+	int at = str_place(names, 3, which);
+	if (at == 3 || bytes % 8 != 0)
+		return line_fail(l, "write layout v1|v2|v3 16|24|32");
+	s->layout[at] = (int)bytes;
+	return 0;
 }
 
 static int parse_missing(struct scenario *s, struct line *l)

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "policy.h"
 #include "store/foreign.h"
 #include "store/identify.h"
@@ -296,10 +297,8 @@ int policy_file_add_action(struct policy_file *f, const struct policy_action *a,
 
 static int find_name(const char *const *names, int n, const char *name)
 {
-	for (int i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return 0;
+	int i = str_place(names, n, name);
+	return i < n ? i : 0;
 }
 
 static struct policy_action action_of(sqlite3_stmt *row)
