@@ -1,4 +1,4 @@
-/* Threads, a queue of jobs, and a small cache of their results. */
+/* Threads, the jobs that wait for them, and a small cache of their results. */
 #include "serve/pool.h"
 
 #include <pthread.h>
@@ -32,8 +32,7 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t more; /* a job was added to the queue, or the pool stops */
 	struct pool_job *slots[SLOTS];
-	struct pool_job *first, **last; /* the queue */
-	size_t kept_bytes, bytes;	/* bytes of results: in the cache; in all */
+	size_t kept_bytes, bytes; /* bytes of results: in the cache; in all */
 	pthread_t threads[POOL_LANES];
 	size_t n_threads;
 	enum pool_lane n_lanes; /* lanes that have a thread */
@@ -57,9 +56,7 @@ static void forget(struct pool *p, size_t slot)
 {
 	struct pool_job *job = p->slots[slot];
 	p->slots[slot] = NULL;
-	if (job->cached)
-		p->kept_bytes -= job->bytes;
-	job->cached = false;
+	p->kept_bytes -= job->bytes;
 	unref(p, job);
 }
 
@@ -113,7 +110,7 @@ static size_t make_room(struct pool *p)
 	return oldest;
 }
 
-/* Puts a question into the queue and into a slot; NULL: there is no room. */
+/* Puts a question into a slot; NULL: there is no room. */
 static struct pool_job *add_job(struct pool *p, const struct pool_question *q, int64_t now_us)
 {
 	size_t slot = make_room(p);
@@ -129,10 +126,8 @@ static struct pool_job *add_job(struct pool *p, const struct pool_question *q, i
 	job->question.bytes = bytes;
 	job->asked_us = now_us;
 	job->state = JOB_QUEUED;
-	job->refs = 2; /* one reference for the slot, one for the queue */
+	job->refs = 2; /* one reference for the slot, one until it is answered */
 	p->slots[slot] = job;
-	*p->last = job;
-	p->last = &job->next;
 	pthread_cond_broadcast(&p->more);
 	return job;
 }
@@ -212,43 +207,39 @@ const atomic_bool *pool_stopping(const struct pool *p)
 	return &p->stopping;
 }
 
-/* Takes the first job of the slowest lane that has one, up to the thread's own lane; NULL:
+/* Takes the oldest job of the slowest lane that has one, up to the thread's own lane; NULL:
  * there is none that this thread may run now. */
 static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
 {
-	struct pool_job **found = NULL;
-	for (struct pool_job **at = &p->first; *at; at = &(*at)->next)
-		if ((*at)->question.lane <= lane &&
-			(!found || (*at)->question.lane > (*found)->question.lane))
-			found = at;
-	if (!found)
-		return NULL;
-	struct pool_job *job = *found;
-	*found = job->next;
-	if (p->last == &job->next)
-		p->last = found;
-	job->next = NULL;
-	job->state = JOB_RUNNING;
-	return job;
+	struct pool_job *found = NULL;
+	for (size_t i = 0; i < SLOTS; i++) {
+		struct pool_job *job = p->slots[i];
+		if (!job || job->state != JOB_QUEUED || job->question.lane > lane)
+			continue;
+		if (!found || job->question.lane > found->question.lane ||
+			(job->question.lane == found->question.lane &&
+				job->asked_us < found->asked_us))
+			found = job;
+	}
+	if (found)
+		found->state = JOB_RUNNING;
+	return found;
 }
 
 static void finish_job(struct pool *p, struct pool_job *job, void *result)
 {
 	size_t bytes = p->ops.size(result), slot = 0;
-	while (slot < SLOTS && p->slots[slot] != job)
+	while (p->slots[slot] != job) /* only answers are forgotten */
 		slot++;
 	job->result = result;
 	job->bytes = bytes;
 	p->bytes += bytes;
 	job->answered_us = clock_monotonic_us();
 	job->state = JOB_DONE;
-	if (slot < SLOTS) {
-		job->cached = true;
-		p->kept_bytes += bytes;
-		/* A large answer goes to those who wait for it, and is not kept. */
-		if (bytes > KEPT_ONE_BYTES || job->question.max_age_us == 0)
-			forget(p, slot);
-	}
+	p->kept_bytes += bytes;
+	/* A large answer goes to those who wait for it, and is not kept. */
+	if (bytes > KEPT_ONE_BYTES || job->question.max_age_us == 0)
+		forget(p, slot);
 	while (p->kept_bytes > KEPT_BYTES)
 		forget(p, find_oldest(p));
 	for (size_t i = 0; i < job->n_waiters; i++)
@@ -291,7 +282,6 @@ int pool_open(struct pool **pool, const struct pool_ops *ops, struct err *e)
 	if (!p)
 		return err_memory(e);
 	p->ops = *ops;
-	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
 	pthread_attr_t attributes;

@@ -42,12 +42,10 @@ struct pool_job {
 	int state;
 	unsigned refs;
 	size_t bytes; /* of the result */
-	bool cached;  /* the pool keeps it to answer equal questions */
 	int64_t asked_us, answered_us;
 	uint64_t version;
 	void **waiters;
 	size_t n_waiters;
-	struct pool_job *next; /* in the queue */
 };
 
 struct pool_ops {
