@@ -148,9 +148,9 @@ static int open_place(int *fd, const char *asked, const char *root, struct err *
 
 struct values {
 	struct live_values live;
-	struct filter_values filter;			 /* only --id is used */
-	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
-	double max_util_pct;
+	struct filter_values filter; /* only --id is used */
+	struct pick_wish wish;
+	int64_t hold_ms; /* -1: not given */
 	const char *wait, *format, *lock_dir, *leases;
 	bool json, ignore_reservations;
 	int64_t wait_ms; /* read from `wait`; 0: do not wait; -1: without limit */
@@ -345,7 +345,7 @@ static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
 			all[n++] = (struct pick_candidate){ .card = &s->now->cards[i],
 				.lease = lease_of(s, &s->now->cards[i].id) };
 	size_t good = rc ? 0 : pick_rank(&t->ask.wish, all, n, s->now->now_ms);
-	for (size_t i = 0; i < good && promised < t->ask.wish.n && !rc; i++) {
+	for (size_t i = 0; i < good && promised < (size_t)t->ask.wish.n && !rc; i++) {
 		struct hold *h = hold_of(s, all[i].card);
 		rc = reserve(s, all[i].card, e);
 		if (h->fd < 0 || h->promised)
@@ -362,7 +362,7 @@ static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
  * many are chosen, or an error. */
 static int take(struct search *s, struct err *e)
 {
-	size_t chosen = 0, left = 0, want = s->wish.n;
+	size_t chosen = 0, left = 0, want = (size_t)s->wish.n;
 	int64_t now_us = clock_now(&s->session->clock).boot_us;
 	for (size_t i = 0; i < s->n_good; i++) {
 		struct pick_candidate *c = &s->candidates[i];
@@ -499,15 +499,16 @@ static int choose_in_time(struct search *s, struct err *e)
 		int rc = choose(s, e);
 		if (s->result->n_picked || (rc && !session->lost))
 			return rc;
-		if (!rc && s->result->n_facts && s->wish.n > s->result->n_facts)
+		size_t want = (size_t)s->wish.n;
+		if (!rc && s->result->n_facts && want > s->result->n_facts)
 			return err_set(e, ERR_WORLD,
 				"%zu cards are wanted, and there are only %zu to choose from",
-				s->wish.n, s->result->n_facts);
+				want, s->result->n_facts);
 		int64_t left_ms =
 			wait_ms - (clock_now(&session->clock).boot_us - start_us) / 1000;
 		if (wait_ms >= 0 && left_ms <= 0 && !rc) {
 			const char *note = live_present(session->live)->hosts[0].note;
-			rc = pick_result_refuse(s->result, s->wish.n, e);
+			rc = pick_result_refuse(s->result, want, e);
 			if (s->wish.free_for_ms > 0 && *note) {
 				struct err whole = *e;
 				err_set(e, ERR_WORLD, "%s (%s)", whole.text, note);
@@ -542,10 +543,7 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 	static struct live_session session; /* a stuck thread may still use its clock */
 	struct search s = { .v = v,
 		.session = &session,
-		.wish = { .n = (size_t)v->n,
-			.min_free_bytes = v->min_free_bytes,
-			.max_util_pct = v->max_util_pct,
-			.free_for_ms = v->free_for_ms },
+		.wish = v->wish,
 		.locks = { .directory = -1,
 			.ignore_others = v->ignore_reservations,
 			.warn = warn },
@@ -580,17 +578,17 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 
 #define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row rows[] = {
-	{ OPTION_COUNT, 'n', "count", "N", "number of cards (default 1)", AT(n), .min = 1,
+	{ OPTION_COUNT, 'n', "count", "N", "number of cards (default 1)", AT(wish.n), .min = 1,
 		.max = PICK_MAX_CARDS },
 	{ OPTION_SIZE, 0, "min-free", "SIZE",
 		"at least this much free memory; the card may be in use: 20G, 8GiB (default: "
 		"only cards without holders)",
-		AT(min_free_bytes) },
+		AT(wish.min_free_bytes) },
 	{ OPTION_REAL, 0, "max-util", "PCT", "at most this utilisation (default: not active)",
-		AT(max_util_pct), .max = 100 },
+		AT(wish.max_util_pct), .max = 100 },
 	{ OPTION_DURATION, 0, "free-for", "D",
 		"truly-idle for at least this long, according to the store: 10m",
-		AT(free_for_ms) },
+		AT(wish.free_for_ms) },
 	{ OPTION_MAYBE, 0, "wait", "D", "wait for free cards, at most this long", AT(wait) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env (for eval)",
 		.choices = "index|uuid|env", AT(format) },
@@ -807,7 +805,8 @@ const struct command cmd_pick = {
 	.values_size = sizeof(struct values),
 	.initial =
 		&(const struct values){
-			.n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN },
+			.wish = { .n = 1, .min_free_bytes = -1, .max_util_pct = NAN },
+			.hold_ms = -1 },
 	.stop_at_operand = true,
 	.start = start,
 	.run = run,

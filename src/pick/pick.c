@@ -126,7 +126,8 @@ size_t pick_rank(const struct pick_wish *wish, struct pick_candidate *candidates
 
 void pick_wish_add(struct str *out, const struct pick_wish *wish, const char *cards)
 {
-	str_addf(out, FORMAT_NAME "%zu %lld ", wish->n, (long long)wish->min_free_bytes);
+	str_addf(out, FORMAT_NAME "%lld %lld ", (long long)wish->n,
+		(long long)wish->min_free_bytes);
 	if (isnan(wish->max_util_pct))
 		str_add(out, "- ");
 	else
@@ -165,7 +166,6 @@ static bool next_percentage(const char **at, double *pct)
 bool pick_ask_parse(const char *bytes, size_t len, struct pick_ask *ask)
 {
 	char line[PICK_WISH_CAP];
-	int64_t n = 0;
 	const char *at = line, *end = memchr(bytes, '\n', len);
 	if (!end || (size_t)(end - bytes) >= sizeof(line) || memchr(bytes, 0, len))
 		return false;
@@ -175,12 +175,11 @@ bool pick_ask_parse(const char *bytes, size_t len, struct pick_ask *ask)
 	if (strncmp(at, FORMAT_NAME, strlen(FORMAT_NAME)) != 0)
 		return false;
 	at += strlen(FORMAT_NAME);
-	if (!next_number(&at, 1, PICK_MAX_CARDS, &n) ||
+	if (!next_number(&at, 1, PICK_MAX_CARDS, &ask->wish.n) ||
 		!next_number(&at, -1, INT64_MAX, &ask->wish.min_free_bytes) ||
 		!next_percentage(&at, &ask->wish.max_util_pct) ||
 		!next_number(&at, 0, INT64_MAX, &ask->wish.free_for_ms) || !*at)
 		return false;
-	ask->wish.n = (size_t)n;
 	return str_copy(ask->cards, sizeof(ask->cards), at);
 }
 

@@ -12,7 +12,7 @@
 #include "present/live.h"
 
 struct pick_wish {
-	size_t n;		/* number of cards */
+	int64_t n;		/* number of cards */
 	int64_t min_free_bytes; /* least free memory, other holders allowed; -1: no other
 				   holders */
 	double max_util_pct;	/* highest utilisation; NAN: below the threshold of active */
