@@ -56,7 +56,7 @@ static int choose(
 	}
 	if (c->n)
 		qsort(c->found, c->n, sizeof(c->found[0]), compare_found);
-	/* gua's are the ones to be told about if there are none. */
+	/* If there is nothing, the error is about gua's counters. */
 	c->nothing = any && c->n == 0 && !c->counters;
 	c->counters |= c->n == 0 && !others;
 	return rc;

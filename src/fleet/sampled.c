@@ -605,7 +605,7 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 			b.use_ms = m.t_ms;
 		else if (isnan(values[EXPORTER_MEMORY]) ||
 			 (b.use_ms >= 0 && m.t_ms - b.use_ms <= limit_ms))
-			continue; /* the next use tells */
+			continue; /* the next reading of use decides */
 		rc = note_number(s, &m, e);
 		if (rc)
 			return rc;
@@ -643,15 +643,14 @@ void sampled_sort(struct sampled *s)
 /* Finds how often each card was sampled. */
 static void set_intervals(struct sampled *s)
 {
-	int64_t *votes = calloc(s->n_cards + 1, sizeof(*votes));
-	for (size_t i = 0; i < s->n_series && votes; i++) {
+	for (size_t i = 0; i < s->n_series; i++) {
 		const struct sampled_series *series = &s->series[i];
-		if (series->n_votes <= votes[series->card])
+		struct sampled_card *card = &s->cards[series->card];
+		if (series->n_votes <= card->n_votes)
 			continue;
-		votes[series->card] = series->n_votes;
-		s->cards[series->card].interval_ms = series->step_ms;
+		card->n_votes = series->n_votes;
+		card->interval_ms = series->step_ms;
 	}
-	free(votes);
 }
 
 int sampled_floors(struct sampled *s, struct err *e)

@@ -17,11 +17,12 @@ struct sampled_card {
 	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */
 	uint32_t parent;      /* of an instance; IDMAP_NONE */
 	int index;
-	bool odd;		   /* at some moment of the probe it had use or memory alone */
-	bool left_out;		   /* the audit does not include it */
-	bool leased;		   /* labels said whose it was */
-	int64_t interval_ms;	   /* between two scrapes */
-	int64_t first_ms, last_ms; /* its samples; -1: none */
+	bool odd;	     /* at some moment of the probe it had use or memory alone */
+	bool left_out;	     /* the audit does not include it */
+	bool leased;	     /* labels said whose it was */
+	int64_t interval_ms; /* between two scrapes, and the votes for that */
+	int64_t n_votes;
+	int64_t first_ms, last_ms;		/* its samples; -1: none */
 	int64_t divided_from_ms, divided_to_ms; /* samples of its instances; -1: none */
 	double floor_bytes;			/* least used memory; NAN: not known */
 	double changes;		 /* how often its state changed, over 2: see sampled_error() */

@@ -245,11 +245,11 @@ bool survey_takes_user(const struct survey *s, const struct meter_row *row)
 	       restriction_takes_user(&q->only, row->name, group);
 }
 
-static int by_host(const void *x, const void *y, void *rows)
+static int by_host(const void *x, const void *y)
 {
-	const struct meter_row *p = (const struct meter_row *)rows + *(const uint32_t *)x;
-	const struct meter_row *q = (const struct meter_row *)rows + *(const uint32_t *)y;
-	return p->host != q->host ? (p->host < q->host ? -1 : 1) : strcmp(p->name, q->name);
+	const struct meter_row *p = x, *q = y;
+	int order = array_compare(p->host, q->host);
+	return order ? order : strcmp(p->name, q->name);
 }
 
 /* Keeps the rows that are selected, grouped by host. */
@@ -257,14 +257,11 @@ static int keep(struct survey *s, struct meters *m,
 	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
 {
 	struct meters kept = { .values = m->values };
-	uint32_t *order = calloc(m->n + 1, sizeof(*order));
-	int rc = order ? 0 : err_memory(e);
-	for (uint32_t i = 0; i < m->n && order; i++)
-		order[i] = i;
-	if (m->n && order)
-		qsort_r(order, m->n, sizeof(*order), by_host, m->rows);
+	int rc = 0;
+	if (m->n)
+		qsort(m->rows, m->n, sizeof(*m->rows), by_host);
 	for (size_t i = 0; i < m->n && rc == 0; i++) {
-		const struct meter_row *from = &m->rows[order[i]];
+		const struct meter_row *from = &m->rows[i];
 		if (!takes(s, from)) {
 			s->hosts[from->host].is_partial |= m == &s->cards;
 			continue;
@@ -277,7 +274,6 @@ static int keep(struct survey *s, struct meters *m,
 		}
 		rc = to ? 0 : ERR_WORLD;
 	}
-	free(order);
 	m->values = (struct arena){ 0 };
 	meter_finish(m);
 	*m = kept;

@@ -78,12 +78,13 @@ struct survey_host {
 		reset_to; /* its store was lost between these moments; 0: it was not */
 	bool is_partial;  /* the audit includes only some of its cards */
 	bool has_cards;	  /* that the audit includes */
-	bool is_listed;	  /* it is in the audit, with this card before those were sorted */
+	bool has_new_card, has_new_user; /* a series of one begins within the window */
+	bool is_listed; /* it is in the audit, with this card before those were sorted */
 	uint32_t card;
 	size_t n_cards;
-	/* Of its cards, by state, in milliseconds: the counters at the start, what was added
-	 * to the hours, and up to when. */
-	int64_t start_ms[METER_STATES], booked_ms[METER_STATES];
+	/* Of its cards, by state, in milliseconds: the counters at the start and at the end,
+	 * what was added to the hours, and up to when. */
+	int64_t start_ms[METER_STATES], end_ms[METER_STATES], booked_ms[METER_STATES];
 	double booked_to[METER_STATES];
 };
 

@@ -8,7 +8,8 @@
 #include "base/array.h"
 #include "fleet/survey.h"
 
-/* With more resets than this, none is examined: something else is wrong. */
+/* At most this many hosts that lost their store are examined: more mean that something else is
+ * wrong. */
 enum { MOST_RESETS = 200 };
 
 /* The samples of one host, in time order for each series. */
@@ -105,7 +106,8 @@ int survey_edges_resets(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* With more rows than this, none is examined: the engine's history begins in the window. */
+/* At most this many new users are examined: more mean that the engine's history begins in the
+ * window. */
 enum { MOST_ROWS = 200, STEP_S = 60 };
 
 /* One user of a host. */
@@ -171,11 +173,9 @@ static void judge(const struct newcomer *n)
 
 int survey_edges_newborn(struct survey *s, struct err *e)
 {
-	struct newcomer *all = calloc(MOST_ROWS, sizeof(*all));
+	struct newcomer all[MOST_ROWS];
 	struct batch b = { .fleet = s->f };
 	size_t n = 0;
-	if (!all)
-		return err_memory(e);
 	for (size_t i = 0; i < s->users.n && n < MOST_ROWS; i++)
 		if (is_newcomer(s, &s->users.rows[i]))
 			all[n++] = (struct newcomer){ s, i, NAN, NAN };
@@ -190,7 +190,6 @@ int survey_edges_newborn(struct survey *s, struct err *e)
 	for (size_t i = 0; i < n && rc == 0; i++)
 		judge(&all[i]);
 	fleet_finish_batch(&b);
-	free(all);
 	return rc;
 }
 
@@ -370,15 +369,16 @@ static int ask_lacking(
 
 /* Marks the hosts that have a series that begins within the window; returns how many rows have
  * one. */
-static size_t mark_new(const struct meters *m, bool *marked)
+static size_t mark_new(struct survey *s, const struct meters *m)
 {
 	size_t n = 0;
 	for (const struct meter_row *row = m->rows; row < m->rows + m->n; row++) {
+		struct survey_host *h = &s->hosts[row->host];
 		bool new = false;
 		for (int state = 0; state < METER_STATES; state++)
 			new |= !isnan(meter_of(row, state)->at[METER_BEFORE_END]) &&
 			       isnan(meter_of(row, state)->at[METER_BEFORE_START]);
-		marked[row->host] |= new;
+		*(m == &s->users ? &h->has_new_user : &h->has_new_card) |= new;
 		n += new;
 	}
 	return n;
@@ -386,30 +386,23 @@ static size_t mark_new(const struct meters *m, bool *marked)
 
 /* Chooses the hosts whose first values are needed: those that have no value before or after
  * the start, and those with a new card or user; for users only if that is not too expensive. */
-static int choose_new(struct survey *s, struct chosen *c, struct err *e)
+static void choose_new(struct survey *s, struct chosen *c)
 {
 	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
-	bool *marked = calloc(s->n_hosts + 1, sizeof(*marked));
-	bool *users = calloc(s->n_hosts + 1, sizeof(*users));
-	bool good = marked && users;
-	size_t n_series = 0, n_new = good ? mark_new(&s->users, users) : 0;
-	if (good)
-		mark_new(&s->cards, marked);
-	for (size_t i = 0; i < s->users.n && good; i++)
-		n_series += users[s->users.rows[i].host] ? METER_STATES : 0;
+	size_t n_series = 0, n_new = mark_new(s, &s->users);
+	mark_new(s, &s->cards);
+	for (size_t i = 0; i < s->users.n; i++)
+		n_series += s->hosts[s->users.rows[i].host].has_new_user ? METER_STATES : 0;
 	bool ask = (double)n_series * length / SCRAPE_S < MOST_SAMPLES;
 	s->n_assumed = ask ? 0 : n_new;
 	c->n = 0;
-	for (size_t i = 0; i < s->n_hosts && good; i++) {
+	for (size_t i = 0; i < s->n_hosts; i++) {
 		const struct survey_host *h = &s->hosts[i];
 		bool lacks =
 			isnan(h->at[METER_BEFORE_START]) || isnan(h->at[METER_AFTER_START]);
-		if (is_seen(s, h) && (lacks || marked[i] || (ask && users[i])))
+		if (is_seen(s, h) && (lacks || h->has_new_card || (ask && h->has_new_user)))
 			c->keys[c->n++] = h->key;
 	}
-	free(marked);
-	free(users);
-	return good ? 0 : err_memory(e);
 }
 
 /* Queries the first values after the edges for hosts that have none soon after them: hosts
@@ -445,10 +438,10 @@ int survey_edges_exceptions(struct survey *s, struct err *e)
 		rc = ask_later(s, &c, e);
 	if (rc == 0)
 		rc = ask_lacking(s, &c, at_end, e);
-	if (rc == 0)
-		rc = choose_new(s, &c, e);
-	if (rc == 0)
+	if (rc == 0) {
+		choose_new(s, &c);
 		rc = ask_about(s, &c, first, e);
+	}
 	free(c.keys);
 	return rc;
 }

@@ -197,6 +197,7 @@ static void begin(const struct hours *h)
 	for (size_t i = 0; i < s->n_hosts; i++) {
 		struct survey_host *host = &s->hosts[i];
 		memset(host->start_ms, 0, sizeof(host->start_ms));
+		memset(host->end_ms, 0, sizeof(host->end_ms));
 		memset(host->booked_ms, 0, sizeof(host->booked_ms));
 		bool known = !isnan(host->at[METER_BEFORE_START]);
 		for (int state = 0; state < METER_STATES; state++)
@@ -220,20 +221,17 @@ static void begin(const struct hours *h)
 static void finish(struct hours *h)
 {
 	struct survey *s = h->s;
-	int64_t *ends = calloc(s->n_hosts + 1, METER_STATES * sizeof(*ends));
-	for (size_t i = 0; i < h->rows->n && ends; i++)
+	for (size_t i = 0; i < h->rows->n; i++)
 		for (int state = 0; state < METER_STATES; state++) {
 			const struct meter_row *row = &h->rows->rows[i];
 			double value = survey_end(s, row, state);
-			ends[row->host * METER_STATES + (size_t)state] +=
+			s->hosts[row->host].end_ms[state] +=
 				isnan(value) ? 0 : llround(1000 * value);
 		}
-	for (size_t i = 0; i < s->n_hosts && ends; i++)
+	for (struct survey_host *host = s->hosts; host < s->hosts + s->n_hosts; host++)
 		for (int state = 0; state < METER_STATES; state++)
-			if (!s->hosts[i].left_out)
-				grow(h, &s->hosts[i], state, s->edges[EDGE_END],
-					ends[i * METER_STATES + (size_t)state]);
-	free(ends);
+			if (!host->left_out)
+				grow(h, host, state, s->edges[EDGE_END], host->end_ms[state]);
 }
 
 static int read_hours(struct hours *h, struct err *e)
