@@ -12,8 +12,7 @@
 /* One hour of the week. */
 struct report_hour {
 	bool observed;
-	int64_t ms[CARD_STATES];   /* of the states with known utilisation */
-	double share[CARD_STATES]; /* of these together */
+	double share[CARD_STATES]; /* of all its states together */
 };
 
 /* One day, week, month or year of the window, in the report's zone. */
@@ -35,11 +34,11 @@ struct report_trend {
 	struct table table; /* the same, for programs */
 };
 
-/* A part of the window. Positions are from 0 (its start) to 1 (its end). */
+/* A part of the window. */
 struct report_column {
 	int64_t from_ms, to_ms; /* within the window */
-	double from, to;
-	char name[24]; /* "Mon 11-02 06:00" */
+	double from;		/* its position, from 0 (the window's start) to 1 */
+	char name[24];		/* "Mon 11-02 06:00" */
 };
 
 /* A lane of the time line: a card, or a host that has events. */

@@ -105,16 +105,16 @@ static void add_heatmap(struct json *j, const struct report *r)
 	json_open(j, "heatmap", '[');
 	for (int dow = 0; dow < 7; dow++) {
 		for (int hour = 0; hour < 24; hour++) {
-			const struct report_hour *h = &r->hours[dow][hour];
-			if (!h->observed)
+			const int64_t *ms = r->a->heat[dow][hour].ms;
+			if (!r->hours[dow][hour].observed)
 				continue;
 			json_open(j, NULL, '{');
 			json_number(j, "dow", dow, 0);
 			json_number(j, "hour", hour, 0);
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
-				add_seconds(j, state_looks[state].key, h->ms[state]);
+				add_seconds(j, state_looks[state].key, ms[state]);
 			if (r->a->has_leases)
-				add_seconds(j, "reserved", h->ms[CARD_RESERVED]);
+				add_seconds(j, "reserved", ms[CARD_RESERVED]);
 			json_close(j, '}');
 		}
 	}

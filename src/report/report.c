@@ -465,10 +465,8 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 			sum_ms += ms[state];
 		h->observed = sum_ms != 0;
 		n += h->observed;
-		for (int state = 0; state < CARD_STATES; state++) {
-			h->ms[state] = ms[state];
+		for (int state = 0; state < CARD_STATES; state++)
 			h->share[state] = report_share(ms[state], sum_ms);
-		}
 	}
 	r->has_hours = n >= LEAST_HOURS;
 	report_time_add_trend(r, a);

@@ -302,7 +302,6 @@ static void add_sampled(struct report *r, const struct audit_fleet *f)
 		f->samplers);
 }
 
-/* The foot of a report over a fleet or over stores. */
 /* Up to this many hosts without leases are named. */
 enum { LEASELESS_NAMED = 5 };
 
@@ -324,6 +323,7 @@ static void add_without_leases(struct report *r, const struct audit *a)
 			n, report_plural(n), names, n > LEASELESS_NAMED ? ", ..." : "");
 }
 
+/* The foot of a report over a fleet or over stores. */
 static void add_fleet(struct report *r, const struct audit *a)
 {
 	enum { UNREAD_NAMED = 10 }; /* unreadable stores; JSON has all */

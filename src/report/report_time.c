@@ -416,7 +416,6 @@ void report_time_add_line(struct report *r, const struct audit *a)
 		column->from_ms = from_ms > a->since_ms ? from_ms : a->since_ms;
 		column->to_ms = to_ms < a->until_ms ? to_ms : a->until_ms;
 		column->from = position(r, column->from_ms);
-		column->to = position(r, column->to_ms);
 		short_moment(column->name, r, column->from_ms);
 	}
 	add_lanes(r, a);
