@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
@@ -29,19 +28,17 @@ static const struct option_row options[] = {
 static int import_file(
 	const char *path, const struct values *v, struct progress *bar, struct err *e)
 {
-	struct clock clock;
 	struct pyfile *file = NULL;
 	struct store *store = NULL;
 	struct import_summary s;
 	char safe[PATH_MAX];
-	clock_init_real(&clock);
 	struct import_question question = {
 		.path = path,
-		.now_ms = clock_wall_ms(&clock),
 		.interval_ms = v->interval_ms,
 		.progress = terminal_progress_step,
 		.context = bar,
 	};
+	cmd_now(NULL, &question.now_ms, e);
 	/* Until the file is open there is nothing to undo, and a signal may end the program. */
 	if (pyfile_open(&file, path, question.now_ms, e) == 0 &&
 		terminal_progress_hold_signals(bar) == 0 && store_open(&store, v->db, e) == 0)
@@ -49,7 +46,6 @@ static int import_file(
 	terminal_progress_erase(bar);
 	pyfile_close(file);
 	store_close(store);
-	clock_finish(&clock);
 	if (e->code)
 		return e->code;
 	bool any = s.first_ms >= 0;

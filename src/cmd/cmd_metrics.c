@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 static int print(struct str *out, const struct metrics_options *o, const struct config *config,
 	struct err *e)
 {
-	struct chosen_db db = { .path = "" };
+	struct chosen_db db;
 	struct identity_names names;
 	struct scrape s = { 0 };
 	int64_t now_ms = 0;
@@ -44,11 +44,9 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 			"--textfile: the name must end in .prom, or node_exporter ignores it");
 	if (cmd_now(o->now, &now_ms, e) || scrape_names_init(&names, config, e))
 		return e->code;
-	if (o->db && !str_copy(db.path, sizeof(db.path), o->db))
-		return err_set(e, ERR_USAGE, "--db: the path is too long");
 	if (!o->db && choose_db_to_read(&db, e))
 		return e->code;
-	int rc = scrape_read(&s, db.path, &names, now_ms, e);
+	int rc = scrape_read(&s, o->db ? o->db : db.path, &names, now_ms, e);
 	if (rc == 0)
 		exposition_print(out, &s, o->openmetrics);
 	scrape_finish(&s);

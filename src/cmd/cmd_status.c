@@ -2,7 +2,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
 #include "base/moment.h"
@@ -102,10 +101,9 @@ static int run(const struct call *call, struct err *e)
 		return e->code;
 	if (*chosen.note)
 		log_notice("%s", chosen.note);
-	struct clock clock;
-	clock_init_real(&clock);
-	int rc =
-		recorder_status_read(&s, v->db ? v->db : chosen.path, clock_wall_ms(&clock), e);
+	int64_t now_ms = 0;
+	cmd_now(NULL, &now_ms, e);
+	int rc = recorder_status_read(&s, v->db ? v->db : chosen.path, now_ms, e);
 	if (rc && !v->json)
 		return rc;
 	if (v->json)
