@@ -244,29 +244,20 @@ int file_make_parent(const char *path, mode_t mode, struct err *e)
 	return file_make_directories(parent, mode, e);
 }
 
-/* What root makes in the directory of a service, the service must be able to open. Where root
- * may not give files away, as in some containers, it stays root's. */
-static void give_to_owner(int fd, const char *path)
+int file_open_or_make(const char *path, int flags, mode_t mode)
 {
 	char parent[PATH_MAX];
 	struct stat dir;
-	str_copy(parent, sizeof(parent), path);
-	char *slash = strrchr(parent, '/');
-	if (geteuid() != 0 || !slash || slash == parent)
-		return;
-	*slash = '\0';
-	if (stat(parent, &dir) == 0 && dir.st_uid != 0)
-		(void)!fchown(fd, dir.st_uid, dir.st_gid);
-}
-
-int file_open_or_make(const char *path, int flags, mode_t mode)
-{
 	/* O_EXCL follows no link, so that only a file of this directory is given away. */
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, mode);
-	if (fd >= 0)
-		give_to_owner(fd, path);
-	else if (errno == EEXIST)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, mode);
+	if (fd < 0 && errno == EEXIST)
+		return open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, mode);
+	if (fd < 0 || geteuid() != 0)
+		return fd;
+	/* Where root may not give files away, as in some containers, it stays root's. */
+	file_nearest_directory(parent, sizeof(parent), path);
+	if (stat(parent, &dir) == 0 && dir.st_uid != 0)
+		(void)!fchown(fd, dir.st_uid, dir.st_gid);
 	return fd;
 }
 

@@ -65,10 +65,10 @@ int channel_check(const struct config_notices *config, struct err *e)
 	const char *list = config->channels, *word;
 	size_t len;
 	while (next_word(&list, &word, &len)) {
-		bool known = false;
-		for (int i = 0; i < CHANNELS; i++)
-			known |= is_named((enum channel)i, word, len);
-		if (!known) {
+		int c = 0;
+		while (c < CHANNELS && !is_named((enum channel)c, word, len))
+			c++;
+		if (c == CHANNELS) {
 			char names[128] = "";
 			for (int i = 0; i < CHANNELS; i++)
 				snprintf(names + strlen(names), sizeof(names) - strlen(names),
@@ -76,13 +76,11 @@ int channel_check(const struct config_notices *config, struct err *e)
 			return err_set(e, ERR_USAGE, "channels: '%.*s' is not one of %s",
 				(int)len, word, names);
 		}
-	}
-	for (int i = 0; i < CHANNELS; i++)
-		if (is_listed((enum channel)i, config->channels) &&
-			lacks((enum channel)i, config))
+		if (lacks((enum channel)c, config))
 			return err_set(e, ERR_USAGE,
 				"channels: %s needs %s in the section [notices]",
-				channel_kinds[i].name, lacks((enum channel)i, config));
+				channel_kinds[c].name, lacks((enum channel)c, config));
+	}
 	return 0;
 }
 

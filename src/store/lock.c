@@ -191,9 +191,7 @@ static int open_file(const char *path, int *fd, struct err *e)
 	if (*fd < 0 && errno == EACCES && lstat(path, &st) == 0)
 		return err_set(e, ERR_WORLD,
 			"cannot open %s: it belongs to the user with uid %u; record as that "
-			"user, "
-			"or give the store to the owner of its directory: as root, 'chown "
-			"--reference=DIRECTORY STORE*'",
+			"user, or run as root: chown --reference=DIRECTORY STORE*",
 			path, (unsigned)st.st_uid);
 	if (*fd < 0)
 		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
