@@ -71,8 +71,8 @@ static uint32_t session_of(struct idle_history *h, sqlite3_stmt *row, struct err
 	return session;
 }
 
-/* Adds the card of a row to its lease. The rows of a lease come one after the other. */
-static int take_card(struct idle_history *h, int64_t *last, sqlite3_stmt *row, struct err *e)
+/* Adds the card of a row to its lease, which may be new. */
+static int take_card(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t card = idmap_get(&h->card_ids, sql_int(row, 9, 0));
 	int64_t id = sql_int(row, 0, 0), kind = sql_int(row, 1, -1);
@@ -80,30 +80,30 @@ static int take_card(struct idle_history *h, int64_t *last, sqlite3_stmt *row, s
 		return 0;
 	/* What was not seen does not count, although the lease may be older. */
 	int64_t seen_ms = sql_int(row, 7, 0), end_ms = sql_int(row, 8, INT64_MAX);
-	if (id != *last) {
+	uint32_t process = idmap_get(&h->lease_ids, id);
+	if (process == IDMAP_NONE) {
 		uint32_t session = session_of(h, row, e);
+		process = (uint32_t)h->n_processes;
 		if (session == IDMAP_NONE || h->texts.failed ||
 			!array_one_more(&h->processes, h->n_processes) ||
-			!idmap_put(&h->lease_ids, id, (uint32_t)h->n_processes))
+			!idmap_put(&h->lease_ids, id, process))
 			return err_memory(e);
 		h->processes[h->n_processes++] = (struct idle_process){ .session = session,
 			.uid = sql_int(row, 4, -1),
 			.started_ms = seen_ms,
 			.first_ms = seen_ms,
 			.last_ms = end_ms };
-		*last = id;
 	}
 	if (!array_one_more(&h->spans, h->n_spans))
 		return err_memory(e);
-	h->spans[h->n_spans++] =
-		(struct idle_span){ .session = h->processes[h->n_processes - 1].session,
-			.process = (uint32_t)h->n_processes - 1,
-			.card = card,
-			.begin_ms = seen_ms,
-			.end_ms = clock_earlier(end_ms, h->last_tick_ms),
-			.until_ms = clock_earlier(end_ms, h->last_tick_ms),
-			.mem_kib = -1,
-			.open = end_ms == INT64_MAX };
+	h->spans[h->n_spans++] = (struct idle_span){ .session = h->processes[process].session,
+		.process = process,
+		.card = card,
+		.begin_ms = seen_ms,
+		.end_ms = clock_earlier(end_ms, h->last_tick_ms),
+		.until_ms = clock_earlier(end_ms, h->last_tick_ms),
+		.mem_kib = -1,
+		.open = end_ms == INT64_MAX };
 	return 0;
 }
 
@@ -111,7 +111,6 @@ int idle_leases_read(struct idle_history *h, struct err *e)
 {
 	char window[WINDOW_CAP];
 	sqlite3_stmt *rows = NULL;
-	int64_t last = 0;
 	if (!h->leases)
 		return 0;
 	int rc = sql_prepare(h->db, &rows, e,
@@ -122,7 +121,7 @@ int idle_leases_read(struct idle_history *h, struct err *e)
 		"FROM lease AS l WHERE %s)) AS d ON d.lease = l.id WHERE %s ORDER BY l.id",
 		write_window(window, h), window);
 	while (sql_next(rows, &rc, e))
-		rc = take_card(h, &last, rows, e);
+		rc = take_card(h, rows, e);
 	sqlite3_finalize(rows);
 	return rc;
 }

@@ -304,8 +304,6 @@ const struct top_row *top_model_row(const struct top_model *m)
 	return m->n_rows ? &m->rows[m->selected] : NULL;
 }
 
-enum { CHAIN_MAX = 32 };
-
 void top_model_family_finish(struct top_family *f)
 {
 	free(f->parents);
@@ -361,7 +359,7 @@ void top_model_family_read(struct top_family *f, struct reader *reader, struct t
 		const struct process_id *id = &now->all->processes[i].id;
 		f->parents[i] = id->start_ticks ? read_parent(f, id->pid) : 0;
 		uint32_t pid = f->parents[i];
-		for (int k = 0; k < CHAIN_MAX && pid && !is_known(f, now, pid); k++)
+		for (int k = 0; k < DEPTH_MAX && pid && !is_known(f, now, pid); k++)
 			pid = add_ancestor(f, pid);
 	}
 	now->parents = f->parents;
