@@ -34,7 +34,7 @@ enum { CGROUP_CAP = 4096 };
 /* The wait for a new final notice doubles at most this often. */
 enum { LONGEST = 6 };
 
-static int64_t now_us_of(const struct endings *es)
+int64_t ending_now_us(const struct endings *es)
 {
 	return clock_now(es->enforcer->clock).mono_us;
 }
@@ -119,7 +119,7 @@ int ending_hold(struct endings *es, const struct proc_life *p, struct err *e)
 static enum ending_how check_signs_of_life(
 	const struct endings *es, struct ending *a, int64_t input_ms, char *why, size_t cap)
 {
-	int64_t looked_us = now_us_of(es) - a->first_look_us;
+	int64_t looked_us = ending_now_us(es) - a->first_look_us;
 	/* Since the first look, in percent of one core. */
 	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
 	if (isnan(cpu)) {
@@ -213,7 +213,7 @@ static void poll_gone(struct endings *es, struct ending *a)
 {
 	for (size_t i = 0; i < a->n_processes; i++)
 		a->gone[i] = a->gone[i] || activity_has_ended(es->proc, &a->processes[i]);
-	a->polled_us = now_us_of(es);
+	a->polled_us = ending_now_us(es);
 }
 
 /* Before anything is done to a session, gua-end checks each of its processes: one exempt
@@ -419,7 +419,7 @@ static void signal_batch(struct endings *es, struct ending *a)
 		return;
 	a->next = 0;
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
-	a->until_us = now_us_of(es) + (kill ? KILL_MS : config_of(es)->grace_ms) * 1000;
+	a->until_us = ending_now_us(es) + (kill ? KILL_MS : config_of(es)->grace_ms) * 1000;
 }
 
 /* Whether a user chose the names that the session's manager would be given. */
@@ -517,7 +517,7 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 	struct manager_command command;
 	struct managed what = { a->group.job, "", a->group.pod, why };
 	struct err e = { 0 };
-	int64_t now_us = now_us_of(es);
+	int64_t now_us = ending_now_us(es);
 	if (!driver_reports_cards(a, look)) {
 		ending_spare(a, "the driver does not say who uses one of its cards");
 		return;
@@ -551,7 +551,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 {
 	struct signs_result r;
 	char why[ENDING_TEXT_CAP];
-	int64_t now_us = now_us_of(es);
+	int64_t now_us = ending_now_us(es);
 	signs_judge(&r, look, a->group.processes, a->group.n);
 	if (r.verdict == SIGNS_RELEASED && a->signalled)
 		poll_gone(es, a);
@@ -603,7 +603,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 /* Waits until a lease whose manager was asked to end the store no longer lists it. */
 static void attend_lease(struct endings *es, struct ending *a)
 {
-	int64_t now_us = now_us_of(es);
+	int64_t now_us = ending_now_us(es);
 	const struct enforcer *x = es->enforcer;
 	struct facts_now now = enforcer_facts(x, clock_wall_ms(x->clock), true);
 	struct err e = { 0 };
@@ -634,13 +634,13 @@ static void attend_manager(const struct endings *es, struct ending *a)
 	a->stage = ENDING_GRACE;
 	a->kill = false;
 	a->until_us =
-		now_us_of(es) +
+		ending_now_us(es) +
 		1000 * (a->kind == SESSION_LEASE ? LEASE_GRACE_MS : config_of(es)->grace_ms);
 }
 
 void ending_attend(struct endings *es, struct ending *a)
 {
-	int64_t now_us = now_us_of(es);
+	int64_t now_us = ending_now_us(es);
 	if (a->stage == ENDING_MANAGER) {
 		attend_manager(es, a);
 		return;

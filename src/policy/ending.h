@@ -112,6 +112,8 @@ struct endings {
 	bool failing;	  /* an outcome could not be stored */
 };
 
+/* The monotonic moment by which endings are timed. */
+int64_t ending_now_us(const struct endings *es);
 /* Holds one process of a session that was warned. ERR_NOTHING: it has ended. ERR_USAGE: it
  * must not be signalled. ERR_BUSY: no place is free; it can be signalled all the same. */
 int ending_hold(struct endings *es, const struct proc_life *p, struct err *e);

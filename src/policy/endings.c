@@ -26,11 +26,6 @@ enum { RETRY_MS = 2000 };
 /* Largest number of processes of one user that are held between two passes. */
 enum { HELD_OF_USER = 256 };
 
-static int64_t now_us_of(const struct endings *es)
-{
-	return clock_now(es->enforcer->clock).mono_us;
-}
-
 int endings_new(struct endings **out, const struct endings_options *o, struct err *e)
 {
 	struct endings *es = calloc(1, sizeof(*es));
@@ -226,7 +221,7 @@ static void store(struct endings *es, struct ending *a)
 	if (!rc && es->failing)
 		log_notice("results are recorded again");
 	es->failing = rc != 0;
-	a->retry_us = now_us_of(es) + RETRY_MS * 1000;
+	a->retry_us = ending_now_us(es) + RETRY_MS * 1000;
 	if (rc)
 		return;
 	if (a->how != ENDING_SPARED && a->how != ENDING_COMPUTES)
@@ -317,12 +312,12 @@ static void no_look(struct endings *es, const char *why)
 static void look(struct endings *es)
 {
 	struct err e = { 0 };
-	int64_t now_us = now_us_of(es);
+	int64_t now_us = ending_now_us(es);
 	if (!es->live && open_live(es, &e) != 0) {
 		no_look(es, e.text);
 		return;
 	}
-	if (!is_looking(es) && now_us < es->next_look_us)
+	if (now_us < es->next_look_us && !is_looking(es))
 		return;
 	live_ask(es->live);
 	int rc = live_take(es->live, 0, &e);
@@ -384,7 +379,7 @@ bool endings_is_asking(const struct endings *es)
 
 int64_t endings_wait_ms(const struct endings *es)
 {
-	int64_t least_ms = -1, now_us = now_us_of(es);
+	int64_t least_ms = -1, now_us = ending_now_us(es);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		const struct ending *a = &es->items[i];
 		int64_t ms = ATTEND_MS;
@@ -404,7 +399,8 @@ int64_t endings_wait_ms(const struct endings *es)
 void endings_store(struct endings *es)
 {
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (es->items[i].stage == ENDING_OVER && now_us_of(es) >= es->items[i].retry_us)
+		if (es->items[i].stage == ENDING_OVER &&
+			ending_now_us(es) >= es->items[i].retry_us)
 			store(es, &es->items[i]);
 }
 
