@@ -25,11 +25,11 @@ enum { READER_BATCH = 8 };
 
 enum reader_question {
 	READER_DESCRIBE,  /* struct reader_answer for each target */
-	READER_ARGUMENTS, /* struct reader_result, then the bytes of cmdline */
-	READER_ROLLUP,	  /* struct reader_result, then a struct proc_rollup */
-	READER_MAPPINGS,  /* struct reader_result, then rows of struct mapping */
-	READER_IO,	  /* struct reader_result, then a struct proc_io */
-	READER_ASK_AGAIN, /* expires all names of users: struct reader_result */
+	READER_ARGUMENTS, /* 0 or an errno (int32_t), then the bytes of cmdline */
+	READER_ROLLUP,	  /* the same, then a struct proc_rollup */
+	READER_MAPPINGS,  /* the same, then rows of struct mapping */
+	READER_IO,	  /* the same, then a struct proc_io */
+	READER_ASK_AGAIN, /* expires all names of users: 0 */
 };
 
 /* A request is one of these. All questions except READER_DESCRIBE have one target, and are
@@ -48,11 +48,6 @@ struct reader_answer {
 	struct process_id id;
 	uint32_t there; /* 0: there is no such process */
 	uint32_t late;	/* the name of its user may become known later */
-};
-
-struct reader_result {
-	int32_t why;  /* 0, or an errno */
-	uint32_t len; /* bytes that follow */
 };
 
 /* The reader's process, and those that were left behind. Zero-initialise, except for `root`. */
@@ -78,10 +73,9 @@ static void begin(void *context, struct helper_place *place)
 		owners_say_where(p->owners, place->text);
 }
 
-static void answer_result(struct str *reply, int why, const void *bytes, size_t len)
+static void answer_file(struct str *reply, int32_t why, const void *bytes, size_t len)
 {
-	const struct reader_result result = { why, why ? 0 : (uint32_t)len };
-	str_add_bytes(reply, (const char *)&result, sizeof(result));
+	str_add_bytes(reply, (const char *)&why, sizeof(why));
 	if (!why)
 		str_add_bytes(reply, bytes, len);
 }
@@ -89,24 +83,25 @@ static void answer_result(struct str *reply, int why, const void *bytes, size_t 
 /* Reads one file of the process with this handle. */
 static void read_one(int handle, enum reader_question question, struct str *reply)
 {
-	char bytes[PROC_ARGUMENTS_CAP];
-	struct proc_rollup rollup = { 0 };
-	struct proc_io io = { 0 };
-	if (question == READER_ROLLUP) {
-		int rc = proc_read_rollup(handle, 0, &rollup);
-		answer_result(reply, rc ? errno : 0, &rollup, sizeof(rollup));
-	} else if (question == READER_MAPPINGS) {
-		struct mappings found;
-		int rc = mappings_read(handle, 0, &found);
-		answer_result(
-			reply, rc ? errno : 0, found.rows, found.n * sizeof(found.rows[0]));
-	} else if (question == READER_IO) {
-		int rc = proc_read_io(handle, 0, &io);
-		answer_result(reply, rc ? errno : 0, &io, sizeof(io));
-	} else {
-		ssize_t n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
-		answer_result(reply, n < 0 ? errno : 0, bytes, n < 0 ? 0 : (size_t)n);
-	}
+	union {
+		char arguments[PROC_ARGUMENTS_CAP];
+		struct proc_rollup rollup;
+		struct mappings mapped; /* its rows come first */
+		struct proc_io io;
+	} file;
+	ssize_t n;
+	if (question == READER_ROLLUP)
+		n = proc_read_rollup(handle, 0, &file.rollup) ? -1
+							      : (ssize_t)sizeof(file.rollup);
+	else if (question == READER_MAPPINGS)
+		n = mappings_read(handle, 0, &file.mapped)
+			    ? -1
+			    : (ssize_t)(file.mapped.n * sizeof(file.mapped.rows[0]));
+	else if (question == READER_IO)
+		n = proc_read_io(handle, 0, &file.io) ? -1 : (ssize_t)sizeof(file.io);
+	else
+		n = proc_read_arguments(handle, 0, file.arguments, sizeof(file.arguments));
+	answer_file(reply, n < 0 ? errno : 0, &file, n < 0 ? 0 : (size_t)n);
 }
 
 static void answer_one(
@@ -117,7 +112,7 @@ static void answer_one(
 	owners_mark_process(owners, pid);
 	int handle = proc_open_process(owners_proc(owners), pid);
 	if (handle < 0 || proc_start_ticks(handle, 0) != start_ticks)
-		answer_result(reply, ESRCH, NULL, 0);
+		answer_file(reply, ESRCH, NULL, 0);
 	else
 		read_one(handle, request->question, reply);
 	if (handle >= 0)
@@ -143,7 +138,7 @@ static void serve(void *context, const struct str *bytes, struct str *reply)
 		}
 	} else if (request.question == READER_ASK_AGAIN) {
 		owners_ask_again(owners);
-		answer_result(reply, 0, NULL, 0);
+		answer_file(reply, 0, NULL, 0);
 	} else {
 		answer_one(owners, &request, reply);
 	}
@@ -633,7 +628,7 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	struct reader_request request = { .question = question, .n = 1 };
 	const struct str *reply = NULL;
 	uint32_t blamed = 0;
-	struct reader_result result = { .why = EBUSY };
+	int32_t why = EBUSY;
 	int64_t now_us = clock_monotonic_us();
 	request.targets[0].pid = id->pid;
 	request.targets[0].start_ticks = id->start_ticks;
@@ -644,18 +639,18 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	int rc = reader_process_ask(&r->process, &request, &reply, &blamed);
 	if (blamed || rc == ERR_BUSY)
 		blame(r, blamed);
-	if (rc == 0 && reply->len < sizeof(result)) {
+	if (rc == 0 && reply->len < sizeof(why)) {
 		reader_process_refuse(&r->process);
 	} else if (rc == 0) {
 		r->process.n_failed = 0;
-		memcpy(&result, reply->data, sizeof(result));
+		memcpy(&why, reply->data, sizeof(why));
 	}
-	if (result.why || reply->len != sizeof(result) + result.len || result.len > cap) {
-		errno = result.why ? result.why : ENODATA;
+	if (why || reply->len - sizeof(why) > cap) {
+		errno = why ? why : ENODATA;
 		return -1;
 	}
-	memcpy(dst, reply->data + sizeof(result), result.len);
-	return (ssize_t)result.len;
+	memcpy(dst, reply->data + sizeof(why), reply->len - sizeof(why));
+	return (ssize_t)(reply->len - sizeof(why));
 }
 
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap)

@@ -235,9 +235,7 @@ size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t ma
 				add_label(row, &s->base.cards[i].id);
 		n += row->note[0] || s->gpm_stopped;
 	}
-	for (int on = 0; on <= 1 && n < max; on++)
-		n += describe_mode(s, false, on, &rows[n]);
-	for (int on = 0; on <= 1 && n < max; on++)
-		n += describe_mode(s, true, on, &rows[n]);
+	for (int i = 0; i < 4 && n < max; i++)
+		n += describe_mode(s, i >= 2, i % 2, &rows[n]);
 	return n;
 }

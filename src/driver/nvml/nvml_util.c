@@ -149,26 +149,19 @@ static void hand_out_polled(struct nvml_source *s, size_t card, enum util_kind k
 	c->n_polled = 0;
 }
 
-static int attempt_util(struct nvml_source *s, size_t card, int way, void *out)
+/* Reads the ring, or polls: a drain hands out what was polled. */
+static int attempt_util(struct nvml_source *s, size_t card, int way, void *drains)
 {
-	(void)out;
 	if (way == 0)
 		return drain_ring(s, card);
 	int code = poll_rates(s, &s->cards[card]);
-	if (code == NVML_OK)
+	if (code == NVML_OK && *(const bool *)drains)
 		hand_out_polled(s, card, UTIL_POLLED);
 	return code;
 }
 
-static int attempt_rates(struct nvml_source *s, size_t card, int way, void *out)
-{
-	(void)way;
-	(void)out;
-	return poll_rates(s, &s->cards[card]);
-}
-
-static const struct nvml_task drain_task = { NVML_JOB_UTIL, attempt_util, NULL };
-static const struct nvml_task glance_task = { NVML_JOB_UTIL, attempt_rates, NULL };
+static const struct nvml_task drain_task = { NVML_JOB_UTIL, attempt_util, &(bool){ true } };
+static const struct nvml_task glance_task = { NVML_JOB_UTIL, attempt_util, &(bool){ false } };
 
 void nvml_util_drain(struct nvml_source *s, size_t card)
 {
