@@ -2,6 +2,7 @@
  * processes that exit, ticks, and handles failures of the driver, the store and the clock. */
 #include "record/recorder.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -464,6 +465,7 @@ static void compact(struct recorder *r)
 			fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
 		else
 			fault_clear(&r->compact_fault, wall_ms(r));
+		malloc_trim(0); /* it needs more memory than a tick */
 		r->compacted = more || r->compact_fault.on ? -1 : now;
 	}
 	if (store_check_wal(r->store, &e))

@@ -109,7 +109,7 @@ static const char *const tables[] = { "host", "run", "gpu", "process", "open_lif
  * bound_wal() in store.c. */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
 			       "PRAGMA journal_size_limit = 4194304;"
-			       "PRAGMA cache_size = -384;"
+			       "PRAGMA cache_size = -256;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA foreign_keys = OFF;";
 
