@@ -37,15 +37,7 @@
  *   cmd/programs/   the programs beside gua: top, serve, fleet, enforce, end, post, lease
  *   lib/            libgua, the library: base to track behind include/gua.h
  */
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/file.h"
 #include "base/nearest.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/share/hand_over.h"
 #include "version.h"

@@ -2,14 +2,6 @@
  * its time costs. */
 #include "audit/audit.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
 #include "audit/gather.h"
 #include "model/state.h"
 #include "store/sql.h"

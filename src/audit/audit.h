@@ -2,10 +2,7 @@
  * read once, in order, and summed in C. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "classify/context.h"
 #include "model/audit.h"
 #include "model/restriction.h"

@@ -1,9 +1,4 @@
 /* Reads the leases of the window that had reserved time, the most of it first. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

@@ -2,12 +2,7 @@
 #include "audit/gather.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/str.h"
 #include "audit/audit.h"
 
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,

@@ -1,13 +1,6 @@
 /* Reads events from stores, and the times without a recorder, which come from the runs; counts
  * them by kind. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-#include "base/duration.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

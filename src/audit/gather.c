@@ -1,14 +1,7 @@
 /* Opens the stores of an audit, a few at a time, and runs passes over them. */
 #include "audit/gather.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "base/array.h"
 #include "base/crew.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "store/foreign.h"
 #include "store/store.h"
 

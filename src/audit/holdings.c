@@ -1,10 +1,5 @@
 /* The holders of the cards: sums slots by process and card, then processes by identity; what
  * one user holds now, and memory that no living process explains. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "audit/audit.h"
 #include "audit/gather.h"
 #include "classify/context.h"

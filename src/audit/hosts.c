@@ -1,14 +1,5 @@
 /* Hosts and their cards, merged over the stores of an audit, and the runs of their recorders;
  * decides which of them belong in the report. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

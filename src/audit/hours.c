@@ -1,11 +1,5 @@
 /* The time of cards by hour of the week, by day and by column of the time line. */
 
-#include <stdlib.h>
-#include <time.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/moment.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

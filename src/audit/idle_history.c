@@ -2,13 +2,6 @@
  * the functions that read their slots, and decides how time without readings counts. */
 #include "audit/idle_history.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "driver/source.h"
 #include "store/crowd.h"
 #include "store/sql.h"

@@ -1,7 +1,7 @@
 /* Reads what the store knows about the idle time of sessions (model/idle_history.h). */
 #pragma once
 
-#include "base/err.h"
+#include "base/base.h"
 #include "model/idle_history.h"
 
 /* Reads it in one transaction. Finish *h even after a failure. */

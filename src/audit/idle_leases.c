@@ -1,10 +1,6 @@
 /* Reads leases as sessions for the rules that judge them. A lease holds its cards and has no
  * process that could be signalled; it is used while a process of its job is on one of them. */
-#include <stdio.h>
-
 #include "audit/idle_history.h"
-#include "base/array.h"
-#include "base/clock.h"
 #include "model/lease.h"
 #include "store/sql.h"
 

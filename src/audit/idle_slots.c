@@ -1,10 +1,5 @@
 /* Reads slots for the idle time of sessions: when cards were not observed; when each process
  * held a card, in which slots it used the card, and when its use is unknown. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "audit/idle_history.h"
 #include "model/reading.h"
 #include "store/sql.h"

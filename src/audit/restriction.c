@@ -2,10 +2,7 @@
  * users, and checks that every word names something, because a misspelt name would give an
  * empty report. */
 
-#include <string.h>
-
 #include "base/nearest.h"
-#include "base/str.h"
 #include "audit/gather.h"
 #include "model/card.h"
 #include "store/sql.h"

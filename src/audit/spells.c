@@ -1,9 +1,4 @@
 /* Reads the idle spells that overlap the window, and keeps the longest. */
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

@@ -1,9 +1,5 @@
 /* Reads the use of the cards, and the hours of the week: days and hours from their sums, the
  * minutes before and after them from the slots. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 #include "store/sums.h"

@@ -1,9 +1,6 @@
 /* Sets the window of an audit: the requested time, limited to the recorded time, at whole
  * slots. */
-#include <string.h>
-
 #include "audit/gather.h"
-#include "base/clock.h"
 #include "store/sql.h"
 #include "store/sums.h"
 #include "driver/source.h"

@@ -2,10 +2,8 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "base/base.h"
 
 enum { BLOCK_BYTES = 4000, ALIGNMENT = alignof(max_align_t) };
 

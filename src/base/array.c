@@ -1,8 +1,7 @@
 /* Makes room in growing arrays. */
 #include "base/array.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "base/base.h"
 
 enum { FIRST_CAP = 16 };
 

@@ -1,21 +1,13 @@
 /* Starts a program, writes its input, reads its output, and kills it after the deadline. */
 #include "base/child.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/str.h"
 
 /* How long to wait for a killed program to end. */
 #define KILLED_MS 200

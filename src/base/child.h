@@ -4,12 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 enum { CHILD_OUTPUT_CAP = 256 };
 

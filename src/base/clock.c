@@ -1,14 +1,9 @@
 /* Reads the kernel's clocks, or a virtual clock of three numbers. */
 #include "base/clock.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "base/base.h"
 
 static int64_t kernel_us(clockid_t id)
 {

@@ -2,8 +2,7 @@
  * in the order of the items, so the outcome does not depend on the threads. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 struct crew {
 	size_t n; /* items */

@@ -1,8 +1,7 @@
 /* Reads CSV (RFC 4180) record by record. Quoted fields may contain commas and newlines. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 #define CSV_MAX_FIELDS 64
 

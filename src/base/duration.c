@@ -1,9 +1,7 @@
 /* Parses and prints durations. */
 #include "base/duration.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
+#include "base/base.h"
 
 #define MAX_MS (366000LL * 86400 * 1000)
 

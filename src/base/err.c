@@ -1,10 +1,7 @@
 /* Error values with a code and a message. */
 #include "base/err.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 int err_set(struct err *e, int code, const char *format, ...)
 {

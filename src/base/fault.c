@@ -1,11 +1,6 @@
 /* Raises and clears faults. */
 #include "base/fault.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "base/log.h"
-
 bool fault_raise(struct fault *f, int64_t now_ms, const char *format, ...)
 {
 	f->count++;

@@ -2,8 +2,7 @@
  * it is seen. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* One kind of fault. Zero-initialise. */
 struct fault {

@@ -1,17 +1,10 @@
 /* Reads files up to a size limit, replaces them, and makes directories. */
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "base/str.h"
+#include "base/base.h"
 
 /* How many descriptors to leave free for files that are open for a short time: a store needs
  * four, and each thread needs some. */

@@ -1,22 +1,13 @@
 /* Starts helpers, and passes frames between a helper and its owner through a socket. */
 #include "base/helper.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/log.h"
 
 /* A frame with a larger length is a fault. */
 #define FRAME_MOST (256U << 20)

@@ -9,13 +9,7 @@
  * owner logs the lines that the helper logs. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 /* A short text that the helper leaves for its owner: what it is doing now. */
 enum { HELPER_PLACE_CAP = 128 };

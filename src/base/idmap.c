@@ -1,9 +1,6 @@
 /* Open addressing with linear probing, at most half full. */
 #include "base/idmap.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct idmap_slot {
 	int64_t key;
 	uint32_t value;

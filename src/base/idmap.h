@@ -2,9 +2,7 @@
  * the hash of something longer. Single values cannot be removed. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 #define IDMAP_NONE UINT32_MAX
 

@@ -1,10 +1,6 @@
 /* Reads ini files in place, one line after the other. */
 #include "base/ini.h"
 
-#include <string.h>
-
-#include "base/str.h"
-
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';

@@ -9,8 +9,7 @@
  * A line that is wrong is an item of its own, and reading goes on behind it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 enum ini_kind { INI_SECTION, INI_PAIR, INI_WRONG };
 

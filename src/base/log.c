@@ -1,11 +1,7 @@
 /* Writes log lines to stderr, escaped. libgua uses lib/silent.c instead. */
 #include "base/log.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <time.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 static enum log_level max_level = LOG_LEVEL_NOTICE;
 static enum log_style line_style = LOG_STYLE_PLAIN;

@@ -1,10 +1,7 @@
 /* Parses and prints moments: days and times of the calendar. */
 #include "base/moment.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "base/base.h"
 
 static int64_t tm_to_ms(struct tm *tm, bool utc)
 {

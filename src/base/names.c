@@ -1,12 +1,6 @@
 /* Gives numbers to names, and finds names by their hash. */
 #include "base/names.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-
 static int64_t key_of(uint32_t scope, const char *text)
 {
 	return (int64_t)(str_sum(text) ^ (uint64_t)scope << 32);

@@ -2,12 +2,6 @@
  * same scope has the same number. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/idmap.h"
 
 struct name {

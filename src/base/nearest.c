@@ -1,10 +1,6 @@
 /* Computes the edit distance of two names. */
 #include "base/nearest.h"
 
-#include <stdbool.h>
-#include <string.h>
-#include <strings.h>
-
 /* How many characters must be changed, added or removed to turn one name into the other. */
 static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {

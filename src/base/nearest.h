@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include <stddef.h>
+#include "base/base.h"
 
 /* A distance that no two names have. */
 #define NEAREST_NEVER 64

@@ -1,11 +1,10 @@
 /* Sends one datagram to the service manager. */
 #include "base/notify.h"
 
-#include <stddef.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
+
+#include "base/base.h"
 
 void notify_send(const char *path, const char *state)
 {

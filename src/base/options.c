@@ -1,16 +1,9 @@
 /* Parses options with getopt_long, driven by a table, and prints the table as help. */
 #include "base/options.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "base/nearest.h"
-#include "base/size.h"
-#include "base/duration.h"
 
 enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 

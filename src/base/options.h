@@ -2,11 +2,7 @@
  * manual. Values are written into the caller's struct at the row's offset. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 enum option_kind {
 	OPTION_FLAG,	   /* bool */

@@ -1,9 +1,6 @@
 /* Matches names with patterns. The time is at most the product of both lengths. */
 #include "base/pattern.h"
 
-#include <stddef.h>
-#include <strings.h>
-
 bool pattern_matches(const char *pattern, const char *name)
 {
 	const char *star = NULL, *after = NULL; /* the last star, and the end of its match */

@@ -1,13 +1,6 @@
 /* Parses names of periods, and the windows that options describe. */
 #include "base/period.h"
 
-#include <stddef.h>
-#include <string.h>
-#include <strings.h>
-#include <time.h>
-
-#include "base/clock.h"
-#include "base/moment.h"
 #include "base/nearest.h"
 
 const char *const period_unit_names[] = { "", "day", "week", "month", "year" };

@@ -2,10 +2,7 @@
  * that --since, --until and --last ask for. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 enum period_unit { PERIOD_NONE, PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH, PERIOD_YEAR };
 /* "day", "week" and so on. */

@@ -1,8 +1,6 @@
 /* Compares and splits parts of texts. */
 #include "base/piece.h"
 
-#include <string.h>
-
 bool piece_is_like(struct piece text, const char *pattern)
 {
 	size_t n = strlen(pattern);

@@ -1,8 +1,7 @@
 /* Parts of texts: a pointer and a length, cut at separators and compared with patterns. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 /* A part of the bytes of a file; it is not terminated. */
 struct piece {

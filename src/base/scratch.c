@@ -2,16 +2,9 @@
 #include "base/scratch.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/helper.h"
-#include "base/str.h"
 
 /* How long to wait for the helper's reply, and for the removal. */
 enum { ANSWER_MS = 30000, REMOVE_MS = 10000 };

@@ -2,9 +2,7 @@
  * files in it when this process has ended, even if it was killed. */
 #pragma once
 
-#include <limits.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 struct scratch {
 	char path[PATH_MAX];

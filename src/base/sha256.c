@@ -1,10 +1,6 @@
 /* SHA-256 over a whole message, and HMAC over it. */
 #include "base/sha256.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { BLOCK = 64 };
 
 struct sha256_state {

@@ -1,7 +1,7 @@
 /* SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for the signature of a webhook. */
 #pragma once
 
-#include <stddef.h>
+#include "base/base.h"
 
 enum { SHA256_SIZE = 32, HMAC_HEX_CAP = 2 * SHA256_SIZE + 1 };
 

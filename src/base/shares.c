@@ -2,8 +2,6 @@
 #include "base/shares.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* Returns the part that is furthest below its exact share, to give it a unit; or, with `take`,
  * the part that is furthest above it. */

@@ -1,9 +1,7 @@
 /* Divides a whole into parts that add up to it, by largest remainder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 enum { SHARES_MAX = 8 };
 

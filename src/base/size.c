@@ -1,11 +1,7 @@
 /* Parses and prints memory sizes. */
 #include "base/size.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
+#include "base/base.h"
 
 static const struct size_unit {
 	const char *name;

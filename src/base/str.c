@@ -1,12 +1,7 @@
 /* Growing strings, and escaping of bytes that could change a terminal. */
 #include "base/str.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
+#include "base/base.h"
 
 /* Bytes added between two calls of must_end(). */
 enum { LOOK_BYTES = 4096 };

@@ -1,10 +1,6 @@
 /* Splits text into words with the quoting rules of a POSIX shell. */
 #include "base/words.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The state while a line is split. */
 struct word_split {
 	const char *at; /* next byte of the line */

@@ -3,10 +3,7 @@
  * There is no expansion. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 /* Returns the words, NULL-terminated like argv, in one allocation that the caller frees with
  * free(). ERR_USAGE for an open quote or a trailing backslash. */

@@ -2,10 +2,6 @@
  * ledger. */
 #include "classify/account.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "classify/account_holders.h"
 
 /* A card that was idle-held before and after a pause up to this length counts as idle-held

@@ -6,9 +6,6 @@
  * accounted between two moments always adds up to the time between them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "classify/classify.h"
 #include "classify/cover.h"
 #include "classify/energy.h"

@@ -1,8 +1,6 @@
 /* Adds stretches of time to the holders of a card: their states, shares, spells and leases. */
 #include "classify/account_holders.h"
 
-#include <math.h>
-
 /* Largest number of holders that share the time of one card; further ones get no share. */
 enum { MAX_SHARERS = 1024 };
 

@@ -1,8 +1,6 @@
 /* Finds the states of cards, users and processes. */
 #include "classify/classify.h"
 
-#include <math.h>
-
 /* The driver reports the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
 /* How much the driver may reserve for itself if it does not report this: this much, or a

@@ -2,10 +2,7 @@
  * sample. gua(1), DEFINITIONS, defines the three levels, each by its own facts. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "model/reading.h"
 #include "classify/cover.h"
 #include "classify/edge.h"

@@ -1,12 +1,6 @@
 /* Learns the size of a bare context, and compares memory with it. */
 #include "classify/context.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-
 /* Lives agree if the largest is at most this percentage of the smallest. */
 #define AGREE_PCT 110
 /* A context and a few small buffers, as a percentage of the model's floor. */

@@ -5,11 +5,7 @@
  * it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "model/reading.h"
 #include "model/state.h"
 

@@ -1,8 +1,6 @@
 /* Finds the part of a sample's period in which a card was used. */
 #include "classify/cover.h"
 
-#include <math.h>
-
 #define FULL_PCT 100
 
 /* Comparisons with NAN are false: an unknown sample is neither use nor the absence of it. */

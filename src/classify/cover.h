@@ -4,7 +4,7 @@
  * as a mean: utilisation, the use of a process, GPM counters. */
 #pragma once
 
-#include <stdbool.h>
+#include "base/base.h"
 
 /* Samples that are looked at on each side of one. */
 enum { COVER_BESIDE = 2 };

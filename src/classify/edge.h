@@ -1,7 +1,7 @@
 /* A moment that is known only to lie between two others. */
 #pragma once
 
-#include <stdint.h>
+#include "base/base.h"
 
 /* A moment that is known to lie between `lo` and `hi`; `at` is the moment that counts. Unix
  * milliseconds. */

@@ -6,9 +6,6 @@
  * idle power belongs to the use. */
 #include "classify/energy.h"
 
-#include <math.h>
-#include <string.h>
-
 /* How long a card cools down after use. */
 #define COOLING_MS 1000
 /* Begins and ends of holding are known to about this precision: idle power is learned only

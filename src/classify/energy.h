@@ -2,10 +2,6 @@
  * the states that the card was in between them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "classify/ledger.h"
 #include "model/state.h"
 

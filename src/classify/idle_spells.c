@@ -1,11 +1,6 @@
 /* Follows the idle stretches of a card. */
 #include "classify/idle_spells.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
-
 void idle_spells_init(struct spells *s, uint32_t card, int64_t least_ms)
 {
 	*s = (struct spells){ .card = card, .least_ms = least_ms };

@@ -6,10 +6,7 @@
  * that is active, or gone, after a gap ended its stretch before the gap. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "model/spell.h"
 #include "model/state.h"
 

@@ -2,10 +2,6 @@
  * and how that time is divided. Pure functions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "classify/ledger.h"
 #include "model/tick.h"
 

@@ -1,11 +1,6 @@
 /* Keeps rows of sums, found by the hash of their keys. */
 #include "classify/ledger.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 enum { FIRST_ROWS = 256, HOUR_SECONDS = 3600 };
 
 /* What the table needs to know about a kind of row. Every kind starts with its int64_t slot. */

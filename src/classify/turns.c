@@ -1,9 +1,6 @@
 /* Takes the parts of a drain apart, and finds the edges of use within them. */
 #include "classify/turns.h"
 
-#include <math.h>
-#include <stdbool.h>
-
 #define FULL_PCT 100
 /* The driver rounds means to whole percents. */
 #define ROUNDING_PCT 0.5

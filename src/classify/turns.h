@@ -4,9 +4,6 @@
  * ends. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "classify/cover.h"
 #include "model/reading.h"
 

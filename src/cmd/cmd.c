@@ -1,13 +1,6 @@
 /* What all commands share: options, errors, output. */
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/moment.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 

@@ -1,9 +1,6 @@
 /* A command is one constant struct in its own file; main.c lists them. */
 #pragma once
 
-#include <stdio.h>
-
-#include "base/err.h"
 #include "base/options.h"
 #include "base/period.h"
 

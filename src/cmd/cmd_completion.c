@@ -1,9 +1,6 @@
 /* gua completion: prints scripts for bash, zsh and fish: completion.* in this folder, with the
  * tables of commands and options, which the scripts read. */
-#include <string.h>
-
 #include "base/options.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "completion_bash.h"

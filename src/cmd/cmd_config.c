@@ -1,8 +1,4 @@
 /* gua config: prints the configuration in force and where it comes from, or checks it. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "policy/channel.h"

@@ -1,26 +1,12 @@
 /* gua daemon, gua start and gpu-usage-audit daemon: the recorder, in the background or in the
  * foreground; with --dry-run, what it would do. */
-#include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/fault.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/str.h"
-#include "base/duration.h"
 #include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"

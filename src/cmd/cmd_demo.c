@@ -1,14 +1,4 @@
 /* gua demo: records a simulated lab on a simulated clock, and prints the report. */
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/log.h"
 #include "base/period.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"

@@ -1,24 +1,10 @@
 /* gua doctor: checks whether this host can be audited, and reports problems. Changes
  * nothing. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/names.h"
-#include "base/size.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_lease.h"
 #include "cmd/share/cmd_live.h"

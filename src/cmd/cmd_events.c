@@ -1,9 +1,4 @@
 /* gua events: lists what happened to cards, drivers, the host and the recorder. */
-#include <string.h>
-
-#include "base/file.h"
-#include "base/log.h"
-#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"

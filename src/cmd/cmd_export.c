@@ -1,14 +1,6 @@
 /* gua export: prints the rows of a store as CSV or JSON, its past as OpenMetrics, or a part of
  * it as a store. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/log.h"
 #include "base/options.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"

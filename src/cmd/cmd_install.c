@@ -1,22 +1,8 @@
 /* gua install and gua uninstall: make the recorder a service of the system, step by step, and
  * remove it again by the list of what was made. */
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/err.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"

@@ -1,16 +1,6 @@
 /* gua lease: adds, ends, lists and checks leases. */
 #include "cmd/cmd_lease.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/moment.h"
-#include "base/str.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 #include "cmd/share/terminal.h"

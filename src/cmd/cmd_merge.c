@@ -1,13 +1,4 @@
 /* gua merge: makes one store from many. */
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/log.h"
-#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "store/store_list.h"

@@ -1,7 +1,5 @@
 /* gua metrics: prints the counters and readings of a store for Prometheus, or writes them to a
  * file for node_exporter's textfile collector. */
-#include <string.h>
-
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"

@@ -1,21 +1,6 @@
 /* gua pick: finds free cards, and prints them or runs a command on them. */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <math.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
-#include "base/duration.h"
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"

@@ -1,6 +1,4 @@
 /* gua query: prints selected fields of cards or processes, as lines for scripts. */
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/share/query_rows.h"
 #include "view/query.h"

@@ -1,11 +1,4 @@
 /* gua report: prints the audit of a window, for people and for programs. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/log.h"
 #include "base/words.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"

@@ -1,9 +1,4 @@
 /* gua smi: stands in for nvidia-smi in scripts: its options, layouts and exit statuses. */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/cmd_dmon.h"
 #include "cmd/share/cmd_live.h"

@@ -1,8 +1,4 @@
 /* gua stat: shows the cards now, one line each. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"

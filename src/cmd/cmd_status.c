@@ -1,10 +1,4 @@
 /* gua status: shows whether the recorder is running, and its problems. */
-#include <limits.h>
-#include <string.h>
-
-#include "base/log.h"
-#include "base/size.h"
-#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "store/recorder_status.h"

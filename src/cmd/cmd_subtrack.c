@@ -3,16 +3,8 @@
 #include "cmd/cmd.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/arena.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "subtrack/subtrack.h"
 
 enum { MAX_SESSIONS = 64 };

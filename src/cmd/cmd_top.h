@@ -2,8 +2,6 @@
  * parses them. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "cmd/share/cmd_live.h"
 #include "present/filter.h"
 

@@ -1,22 +1,15 @@
 /* gua track: measures what a command or process, and all processes below it, use. */
 #include "cmd/cmd_track.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/fault.h"
 #include "base/helper.h"
-#include "base/log.h"
 #include "base/words.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"

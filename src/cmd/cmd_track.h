@@ -1,9 +1,6 @@
 /* What gua track is asked to do: its options, checked before anything is started. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/options.h"
 #include "cmd/cmd.h"
 #include "render/track.h"

@@ -1,14 +1,6 @@
 /* gua enforce: warns, then ends, sessions that hold cards idle for too long. */
 #include "cmd/enforce.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/moment.h"
 #include "base/nearest.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/hand_over.h"

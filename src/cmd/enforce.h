@@ -1,11 +1,8 @@
 /* gua enforce: what its subcommands share. */
 #pragma once
 
-#include <limits.h>
-
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
-#include "base/str.h"
 #include "policy/facts.h"
 #include "policy/rules.h"
 #include "render/text.h"

@@ -1,11 +1,5 @@
 /* gua enforce simulate: shows what the rules would have done in the past. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "audit/idle_history.h"
-#include "base/array.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"
 #include "policy/simulate.h"

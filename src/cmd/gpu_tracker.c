@@ -1,8 +1,5 @@
 /* gpu-tracker: accepts that tool's command line (--execute, sub-track) with its defaults, and
  * runs gua track. */
-#include <stddef.h>
-#include <string.h>
-
 #include "cmd/cmd_track.h"
 #include "version.h"
 

@@ -1,9 +1,4 @@
 /* gua keep: a user asks to keep a session that policy would warn about or end. */
-#include <math.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "cmd/enforce.h"

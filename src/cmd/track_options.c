@@ -1,11 +1,6 @@
 /* The options of gua track, and what --tconfig gives instead of them. */
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/duration.h"
 #include "cmd/cmd_track.h"
 #include "cmd/share/cmd_live.h"
 #include "render/track.h"

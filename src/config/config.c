@@ -2,12 +2,6 @@
  * them. */
 #include "config/config.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "base/moment.h"
 #include "base/pattern.h"
 #include "model/policy.h"
 

@@ -2,11 +2,6 @@
  * row for each key; settings.h fills a struct config from files with it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <time.h>
-
 #include "config/settings.h"
 #include "model/process.h"
 #include "model/state.h"

@@ -2,17 +2,9 @@
 #include "config/settings.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-#include "base/array.h"
 #include "base/ini.h"
 #include "base/nearest.h"
-#include "base/duration.h"
 #include "base/words.h"
 
 void *settings_append(

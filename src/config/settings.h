@@ -3,10 +3,6 @@
  * came from, and what is wrong with them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/arena.h"
 #include "base/options.h"
 
 struct config_section {

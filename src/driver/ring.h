@@ -2,9 +2,7 @@
  * long a sample is valid. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "model/reading.h"
 
 /* The longest time that a driver's ring may hold. A card that was accounted until less than

@@ -2,12 +2,6 @@
  * functions. */
 #include "driver/source.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/log.h"
-
 static const struct source_kind kinds[] = {
 	{ .name = SOURCE_AUTO, .help = "every driver there is" },
 	{ .name = "nvml",

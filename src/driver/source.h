@@ -2,12 +2,7 @@
  * names that users write. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 #include "driver/source_host.h"
 #include "model/finding.h"
 #include "model/metric.h"

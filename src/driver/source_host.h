@@ -4,12 +4,7 @@
  * there a thread with a deadline is enough. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/base.h"
 #include "model/reading.h"
 
 struct source;

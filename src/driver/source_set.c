@@ -10,16 +10,7 @@
  * they point to stay the member's. */
 #include "driver/source.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/fault.h"
-#include "base/log.h"
-#include "base/str.h"
 
 enum call_kind { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK, CALL_OTHER };
 

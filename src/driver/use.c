@@ -1,10 +1,6 @@
 /* Decides in how many parts a drain is read. */
 #include "driver/use.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "driver/ring.h"
 
 /* Two values that differ by no more than this are the same use: the driver reports whole

@@ -1,9 +1,7 @@
 /* Which processes used a card when within a drain: a drain is read in parts if several did. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "model/reading.h"
 
 /* What processes used at the end of the drain before. Zero-initialise it. */

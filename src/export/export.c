@@ -1,12 +1,8 @@
 /* Exports rows: for each kind, a table of columns, each with its SQL expression. */
 #include "export/export.h"
 
-#include <math.h>
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/str.h"
 #include "audit/audit.h"
 #include "store/sql.h"
 #include "driver/source.h"

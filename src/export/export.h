@@ -2,11 +2,6 @@
  * memory. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/period.h"
 #include "model/table.h"
 

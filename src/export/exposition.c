@@ -2,11 +2,6 @@
  * /metrics in their order. */
 #include "export/exposition.h"
 
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "version.h"
 
 /* Appends text with escapes for a backslash, a line feed and, in labels, a quote. */

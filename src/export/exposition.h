@@ -2,9 +2,7 @@
  * Series never have a host, a pid, a path or a command as a label. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/str.h"
+#include "base/base.h"
 #include "model/scrape.h"
 
 #define EXPOSITION_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"

@@ -3,10 +3,7 @@
 #include "export/history.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "export/exposition.h"
 #include "store/sql.h"
 #include "store/store.h"

@@ -2,10 +2,6 @@
  * backfill an engine. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "export/export.h"
 #include "export/scrape.h"
 #include "model/scrape.h"

@@ -2,17 +2,9 @@
  * under their exported names. */
 #include "export/scrape.h"
 
-#include <limits.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/array.h"
-#include "base/file.h"
 #include "base/sha256.h"
-#include "base/str.h"
 #include "audit/audit.h"
 #include "present/present_store.h"
 #include "store/policy/policy_file.h"

@@ -1,9 +1,6 @@
 /* Reads from a store what an exporter shows. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
 #include "config/config.h"
 #include "model/scrape.h"
 

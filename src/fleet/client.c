@@ -4,14 +4,7 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/duration.h"
 #include "version.h"
 
 enum verdict {

@@ -3,8 +3,6 @@
  * no redirect, so that credentials and queries reach only the host that the user named. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/options.h"
 #include "fleet/engine_answer.h"
 

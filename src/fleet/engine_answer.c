@@ -3,10 +3,6 @@
  * state for each place in the grammar. */
 #include "fleet/engine_answer.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum token { TOKEN_KEY, TOKEN_STRING, TOKEN_NUMBER, TOKEN_LITERAL /* true, false or null */ };
 
 /* Depths of {"data":{"result":[{"metric":{...},"value":[t,"v"],"values":[[t,"v"]]}]}}. */
@@ -279,7 +275,7 @@ static bool in_object(const struct engine_answer *a)
 	return a->depth && (a->objects >> (a->depth - 1) & 1);
 }
 
-static int open(struct engine_answer *a, bool object, struct err *e)
+static int open_bracket(struct engine_answer *a, bool object, struct err *e)
 {
 	if (a->depth == ANSWER_DEPTH)
 		return refuse_json(a, "too deep", e);
@@ -289,7 +285,7 @@ static int open(struct engine_answer *a, bool object, struct err *e)
 	return take_open(a, object, e);
 }
 
-static int close(struct engine_answer *a, bool object, struct err *e)
+static int close_bracket(struct engine_answer *a, bool object, struct err *e)
 {
 	if (a->depth == 0 || in_object(a) != object)
 		return refuse_json(a, "a bracket that does not match", e);
@@ -303,7 +299,7 @@ static int close(struct engine_answer *a, bool object, struct err *e)
 static int begin_value(struct engine_answer *a, char c, struct err *e)
 {
 	if (c == '{' || c == '[')
-		return open(a, c == '{', e);
+		return open_bracket(a, c == '{', e);
 	if (c == '"') {
 		a->is_key = false;
 		a->state = IN_STRING;
@@ -324,14 +320,14 @@ static int take_between(struct engine_answer *a, char c, struct err *e)
 	switch (a->state) {
 	case AT_VALUE_OR_END:
 		if (c == ']')
-			return close(a, false, e);
+			return close_bracket(a, false, e);
 		return begin_value(a, c, e);
 	case AT_VALUE:
 		return begin_value(a, c, e);
 	case AT_KEY_OR_END:
 	case AT_KEY:
 		if (c == '}' && a->state == AT_KEY_OR_END)
-			return close(a, true, e);
+			return close_bracket(a, true, e);
 		if (c != '"')
 			return refuse_json(a, "no key", e);
 		a->is_key = true;
@@ -342,7 +338,7 @@ static int take_between(struct engine_answer *a, char c, struct err *e)
 		return c == ':' ? 0 : refuse_json(a, "no colon", e);
 	case AT_COMMA_OR_END:
 		if (c == '}' || c == ']')
-			return close(a, c == '}', e);
+			return close_bracket(a, c == '}', e);
 		a->state = in_object(a) ? AT_KEY : AT_VALUE;
 		return c == ',' ? 0 : refuse_json(a, "no comma", e);
 	default:

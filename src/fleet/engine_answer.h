@@ -4,12 +4,7 @@
  * length of a token. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 enum { ANSWER_LABELS = 64, ANSWER_WARNINGS = 8, ANSWER_DEPTH = 32, ANSWER_TOKEN_MAX = 65536 };
 

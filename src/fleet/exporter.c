@@ -1,8 +1,6 @@
 /* The table of exporters whose metrics can be audited. */
 #include "fleet/exporter.h"
 
-#include <string.h>
-
 #include "base/options.h"
 
 /* Names since DCGM 4.6 end in _RATIO; GPU_UTIL_RATIO is still in percent. The names in small

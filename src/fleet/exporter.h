@@ -2,7 +2,6 @@
  * the versions that are still in use. A new exporter is a row of the table in exporter.c. */
 #pragma once
 
-#include "base/arena.h"
 #include "fleet/engine_answer.h"
 
 enum exporter_role {

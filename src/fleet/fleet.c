@@ -1,12 +1,6 @@
 /* Builds the queries of a fleet and sends them. */
 #include "fleet/fleet.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 /* VictoriaMetrics accepts queries of up to 16 KiB. */
 enum { MATCHER_MAX = 6000 };
 

@@ -2,7 +2,6 @@
  * for its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
 #pragma once
 
-#include "base/arena.h"
 #include "fleet/client.h"
 
 /* The families of metrics that are read. */

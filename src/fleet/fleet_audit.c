@@ -1,11 +1,6 @@
 /* Chooses whose metrics an audit is made from, and runs the steps. */
 #include "fleet/fleet_audit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/sampled.h"
 #include "fleet/survey.h"
 

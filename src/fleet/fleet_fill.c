@@ -2,13 +2,6 @@
  */
 #include "fleet/fleet_fill.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/roster.h"
 
 int fleet_fill_begin(struct fleet_fill *fill, struct err *e)

@@ -2,11 +2,6 @@
  * there. */
 #include "fleet/survey.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
-
 struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e)
 {
 	enum { ROWS_MAX = 1 << 21 };

@@ -1,8 +1,6 @@
 /* Asks an engine at a few moments of a window. */
 #include "fleet/probe.h"
 
-#include <math.h>
-
 /* The range of a moment; up to a day, the moments cover all of the window. */
 enum { RANGE_MIN_S = 600, RANGE_MAX_S = 3 * 3600 };
 enum { OLDEST_S = 400 * 86400 };

@@ -2,21 +2,9 @@
  * sent. */
 #include "fleet/remotes.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/child.h"
-#include "base/duration.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "store/identify.h"
 
 /* The characters of host and user names; ':' and '%' occur in IPv6 addresses. A name is

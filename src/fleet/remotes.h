@@ -3,11 +3,7 @@
  * limit. What they send is kept in a directory of the caller and is not trusted. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum { REMOTE_NAME_CAP = 128, REMOTE_WHY_CAP = 640, REMOTES_MAX = 1000 };
 

@@ -2,12 +2,7 @@
 #include "fleet/roster.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/file.h"
 #include "audit/audit.h"
 #include "fleet/exporter.h"
 #include "model/columns.h"

@@ -2,13 +2,7 @@
 #include "fleet/sampled.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/roster.h"
 
 enum { LABEL_TEXT_CAP = 256, HOLDERS_MAX = 32 };

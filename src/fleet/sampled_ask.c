@@ -1,11 +1,4 @@
 /* Asks an engine for the samples of another exporter. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/sampled.h"
 
 static int take_scrapes(void *context, const struct sample *sample, struct err *e)

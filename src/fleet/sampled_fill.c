@@ -1,10 +1,4 @@
 /* Adds the hosts, cards and users of judged samples to the audit. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/sampled.h"
 
 /* The end of a card's window: its last sample, if the next one may only not be there yet. */

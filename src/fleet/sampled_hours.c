@@ -1,11 +1,6 @@
 /* Audits long windows of samples: the engine judges them and counts states, hour by hour. */
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "fleet/sampled.h"
 
 /* Values that the engine keeps for one query, its longest time, and values that are kept here

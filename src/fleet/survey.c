@@ -2,11 +2,6 @@
  * much they grew, and which hosts, cards and users are selected. */
 #include "fleet/survey.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "audit/audit.h"
 #include "fleet/roster.h"
 

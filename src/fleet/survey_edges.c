@@ -1,11 +1,5 @@
 /* Reads the counters at both edges of a window; then queries one by one the series that
  * came, went or lost their store in it. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "fleet/survey.h"
 
 /* At most this many hosts that lost their store are examined: more mean that something else is

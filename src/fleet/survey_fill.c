@@ -1,8 +1,4 @@
 /* Adds the hosts, cards and users of a survey to the audit. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver/source.h"
 #include "fleet/roster.h"
 #include "fleet/survey.h"

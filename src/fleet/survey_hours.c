@@ -3,10 +3,6 @@
  * growth of the counters over the window. A decreasing sum shows a lost store. */
 #include "fleet/survey.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Limits: sums that are kept at a time; samples that the engine reads for one query, and
  * values that it keeps for it (VictoriaMetrics refuses 1e9, Prometheus 50e6). */
 enum { MOST_CELLS = 4000000, MOST_SAMPLES = 500000000, MOST_VALUES = 20000000 };

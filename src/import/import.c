@@ -1,15 +1,8 @@
 /* Turns the samples of a Python gpu-usage-audit file into the sums of a store. */
 #include "import/import.h"
 
-#include <math.h>
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "classify/classify.h"
 #include "classify/ledger.h"
 #include "classify/idle_spells.h"

@@ -3,9 +3,7 @@
  * Everything is one transaction. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "import/pyfile.h"
 #include "store/store.h"
 

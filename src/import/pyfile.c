@@ -1,14 +1,8 @@
 /* Reads the database of the Python gpu-usage-audit: its tables, rows and times. */
 #include "import/pyfile.h"
 
-#include <math.h>
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <time.h>
 
-#include "base/array.h"
 #include "store/foreign.h"
 #include "store/sql.h"
 

@@ -2,12 +2,7 @@
  * read-only and never changed, and read in time order, one card and tick at a time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 #include "model/process.h"
 #include "model/reading.h"
 

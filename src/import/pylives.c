@@ -1,12 +1,6 @@
 /* Joins records of a pid into processes with a start and an end. */
 #include "import/pylives.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-
 void pylives_finish(struct pylives *l)
 {
 	free(l->entries);

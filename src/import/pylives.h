@@ -2,9 +2,6 @@
  * without a long gap are one life. Only lives that may still be sighted are kept in memory. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/idmap.h"
 #include "model/tick.h"
 

@@ -1,11 +1,6 @@
 /* Decodes what the kubelet says about devices: api.proto of pod-resources, version 1. */
 #include "lease/kubelet_pods.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { SPACE_MAX = 63, POD_MAX = 253, CARDS_MAX = 256 };
 
 /* Bytes that are left of a message. */

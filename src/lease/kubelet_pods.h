@@ -2,9 +2,7 @@
  * protocol buffers. Only the fields that are needed are read; others are skipped. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "lease/lease_file.h"
 
 struct kubelet_pods {

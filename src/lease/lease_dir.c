@@ -3,21 +3,7 @@
 #include "lease/lease_dir.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/file.h"
 #include "base/ini.h"
 #include "base/options.h"
 #include "proc/cgroup.h"

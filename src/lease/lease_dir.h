@@ -5,11 +5,7 @@
  * here blocks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "lease/lease_file.h"
 #include "model/lease.h"
 

@@ -1,10 +1,6 @@
 /* Reads and writes the keys of a lease's file, and the names of its cards. */
 #include "lease/lease_file.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/ini.h"
 #include "base/options.h"
 

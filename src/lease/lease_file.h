@@ -2,12 +2,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 #include "model/lease.h"
 
 enum { LEASE_FILE_MAX = 16384, LEASE_FILE_NAME_CAP = 256 };

@@ -1,10 +1,6 @@
 /* Parses lists of hosts and of generic resources, as scontrol prints them. */
 #include "lease/slurm_gres.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* No host has more cards, and no cluster more hosts. */
 enum { CARDS_MAX = 256, HOSTS_MAX = 1 << 20, NAME_CAP = 256 };
 

@@ -1,7 +1,7 @@
 /* Slurm's words for the cards of a job: lists of hosts, and generic resources (GRES). */
 #pragma once
 
-#include "base/str.h"
+#include "base/base.h"
 
 /* The cards of a job on one host. */
 struct slurm_gres {

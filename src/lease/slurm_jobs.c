@@ -2,14 +2,7 @@
 #include "lease/slurm_jobs.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/moment.h"
-#include "base/str.h"
 #include "lease/slurm_gres.h"
 
 #define NO_TASK 4294967294.0 /* older parsers' number of the task of a job without an array */

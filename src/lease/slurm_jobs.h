@@ -4,9 +4,6 @@
  * what stands behind such a path is not read, and a job with a field twice is left out. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/err.h"
 #include "lease/lease_file.h"
 
 struct slurm_jobs {

@@ -1,13 +1,6 @@
 /* libgua: a handle around one source. Every failure is reported as a code and a message. */
 #include <gua.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/str.h"
 #include "driver/source.h"
 #include "lib/lib.h"
 #include "version.h"

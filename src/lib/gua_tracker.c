@@ -1,24 +1,15 @@
 /* gua_tracker: a tracker inside the caller's program, sampled by a thread or a child process.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <gua.h>
-#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/str.h"
 #include "driver/source.h"
 #include "lib/lib.h"
 #include "track/tracker_private.h"

@@ -1,7 +1,7 @@
 /* Declarations that the files of the library share. */
 #pragma once
 
-#include <stddef.h>
+#include "base/base.h"
 
 #define API __attribute__((visibility("default")))
 

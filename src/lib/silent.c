@@ -1,6 +1,6 @@
 /* Log functions that do nothing. libgua is linked with this file instead of base/log.c, so that
  * it contains no code that prints. gua_error() returns what went wrong. */
-#include "base/log.h"
+#include "base/base.h"
 
 #define SILENT(name)                                                                           \
 	void name(const char *format, ...)                                                     \

@@ -20,11 +20,7 @@
  * Texts are safe; unknown is -1. audit_add_up() does the sums over cards. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
+#include "base/base.h"
 #include "model/audit_time.h"
 #include "model/identity.h"
 #include "model/process.h"

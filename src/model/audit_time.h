@@ -2,10 +2,7 @@
  * memory; and the source of the audit. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "model/lease.h"
 #include "model/process.h"
 #include "model/spell.h"

@@ -2,12 +2,6 @@
  * the address of a card. */
 #include "model/card.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
 const char *const card_status_names[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_OK] = "ok",
 	[CARD_STATUS_LOST] = "lost",

@@ -1,11 +1,7 @@
 /* What a card is: its identity, what people call it, and its status. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
 enum { SOURCE_CAP = 16, SOURCE_LIST_CAP = 64 }; /* name of a source; several with commas */

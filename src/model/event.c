@@ -1,10 +1,6 @@
 /* Names of events, as stored and printed, and what the driver's XID numbers mean. */
 #include "model/event.h"
 
-#include <stdio.h>
-
-#include "base/str.h"
-
 const char *const event_kind_names[EVENT_KINDS] = {
 	[EVENT_CARD_LOST] = "card-lost",
 	[EVENT_CARD_BACK] = "card-back",

@@ -1,8 +1,7 @@
 /* Events of cards, drivers, hosts and recorders. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Kinds of events; the names are stored. */
 enum event_kind {

@@ -1,12 +1,6 @@
 /* Adds findings to a list of fixed size. */
 #include "model/finding.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-
 struct finding *finding_add(struct findings *f, enum finding_result result, const char *check,
 	const char *format, ...)
 {

@@ -2,7 +2,7 @@
  * about it. Each source adds the findings about itself. */
 #pragma once
 
-#include <stddef.h>
+#include "base/base.h"
 
 enum finding_result { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM };
 

@@ -1,8 +1,6 @@
 /* The table of the kinds of identity. */
 #include "model/identity.h"
 
-#include <string.h>
-
 #include "base/nearest.h"
 
 const struct identity_kind identity_kinds[IDENTITIES] = {

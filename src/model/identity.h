@@ -3,11 +3,7 @@
  * output follow from it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 /* Where a name is unique: two users may have notebooks of the same name, and two hosts units
  * of the same name. */

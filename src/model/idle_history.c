@@ -1,8 +1,6 @@
 /* Questions to the idle time of sessions that need no reading. */
 #include "model/idle_history.h"
 
-#include "base/clock.h"
-
 void idle_history_limit(struct idle_history *h, int64_t pct)
 {
 	for (size_t i = 0; i < h->n_limits; i++)

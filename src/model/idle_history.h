@@ -5,7 +5,6 @@
  * version 4 of the store any use counts. A gap is time in which a card was not observed. */
 #pragma once
 
-#include "base/arena.h"
 #include "model/session.h"
 #include "base/idmap.h"
 #include "base/names.h"

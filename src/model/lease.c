@@ -1,8 +1,6 @@
 /* Names of the kinds of leases, which cards a lease covers, and which processes use it. */
 #include "model/lease.h"
 
-#include <string.h>
-
 const char *const lease_kind_names[LEASE_KINDS] = {
 	[LEASE_SLURM] = "slurm",
 	[LEASE_POD] = "pod",

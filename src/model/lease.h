@@ -2,10 +2,6 @@
  * the files in which schedulers say it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/card.h"
 #include "model/process.h"
 

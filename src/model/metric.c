@@ -1,15 +1,7 @@
 /* The table of metrics, their names, and how a value is written. */
 #include "model/metric.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-
 #include "base/nearest.h"
-#include "base/str.h"
-#include "base/moment.h"
 
 /* clang-format off */
 const struct metric_info metrics[METRIC_COUNT] = {

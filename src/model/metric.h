@@ -3,8 +3,7 @@
  * driver/. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 enum metric {
 #define METRIC(id, ...) METRIC_##id,

@@ -2,8 +2,6 @@
  * taken. gua-policy(7) describes what they mean. */
 #pragma once
 
-#include <stdint.h>
-
 #include "model/process.h"
 #include "model/reading.h"
 

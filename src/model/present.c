@@ -2,11 +2,6 @@
  * suspect card. */
 #include "model/present.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-
 bool present_was_idle(const struct present_process *p)
 {
 	return p->was_idle_since_ms >= 0 && !p->active;

@@ -16,10 +16,6 @@
  * Texts are safe to show. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/lease.h"
 #include "model/metric.h"
 #include "model/process.h"

@@ -1,11 +1,6 @@
 /* Names and labels of processes, as people read them. */
 #include "model/process.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-
 #define FIELD(text, member, keep)                                                              \
 	{                                                                                      \
 		text, offsetof(struct process_id, member),                                     \

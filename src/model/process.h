@@ -1,9 +1,7 @@
 /* One process life: (pid, start time, boot), its user and its command. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Sizes of the texts that describe a process. Longer texts are cut. */
 enum {

@@ -1,9 +1,6 @@
 /* Clears readings, and finds the use of a process among the driver's records of a card. */
 #include "model/reading.h"
 
-#include <math.h>
-#include <string.h>
-
 void reading_clear(struct card_reading *r, enum card_status status, int code)
 {
 	struct card_reading cleared = { .id = r->id,

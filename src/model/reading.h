@@ -2,10 +2,6 @@
  * reading that the driver does not provide is NAN (doubles) or -1 (integers), never 0. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/card.h"
 
 /* Where a card's utilisation comes from. */

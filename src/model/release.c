@@ -1,10 +1,6 @@
 /* Chooses the command that ends a process. */
 #include "model/release.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 static const struct manager {
 	const char *prefix;  /* of the label */
 	const char *command; /* that ends what the label names */

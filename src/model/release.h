@@ -1,7 +1,7 @@
 /* How the owner of a process frees the memory that it holds. */
 #pragma once
 
-#include <stdint.h>
+#include "base/base.h"
 
 enum { RELEASE_CAP = 192 };
 

@@ -2,10 +2,6 @@
  * works out every figure; the formats in render/ print it and compute nothing. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/audit.h"
 #include "model/process.h"
 #include "model/release.h"

@@ -1,10 +1,6 @@
 /* The parts of a report about time: hours of the week, the trend, and the time line. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/period.h"
 #include "model/state.h"
 #include "model/table.h"

@@ -2,10 +2,6 @@
  * shows. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/spell.h"
 #include "model/state.h"
 

@@ -1,9 +1,6 @@
 /* Names sessions, and determines how they are used. */
 #include "model/session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The first characters of a boot id, enough to distinguish boots. */
 enum { BOOT_SHOWN = 8 };
 

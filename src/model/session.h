@@ -1,10 +1,6 @@
 /* Which session a process belongs to: the unit that policy judges. gua-policy(7). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/policy.h"
 
 /* What is known of a process; texts may be NULL. */

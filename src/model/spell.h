@@ -2,8 +2,6 @@
  * the words. */
 #pragma once
 
-#include <stdint.h>
-
 #include "model/reading.h"
 
 /* How a spell ended. The numbers are stored: never change one. */

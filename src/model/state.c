@@ -1,8 +1,6 @@
 /* Names and looks of the states, and the comparison of rules. */
 #include "model/state.h"
 
-#include <stdio.h>
-
 const struct state_look state_looks[STATE_LOOKS] = {
 	[CARD_ACTIVE] = { "active", "active", "used", "active", "█", "#", 2, false, false },
 	[CARD_IDLE_HELD] = { "idle_held", "idle-held", "unused", "idle_held", "▒", "=", 3, true,

@@ -2,9 +2,7 @@
  * are defined once, in gua(1), DEFINITIONS. The numbers are stored: never change one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* What a card did in a stretch of time. */
 enum card_state {

@@ -1,12 +1,6 @@
 /* Builds tables: rows of cells that own their texts. */
 #include "model/table.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 struct cell table_text(const char *text)
 {
 	return (struct cell){ .text = text, .number = NAN };

@@ -2,11 +2,7 @@
  * what its numbers mean; text, CSV and JSON follow from that. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
+#include "base/base.h"
 
 /* What the number in a cell is. This decides how it is shown: to people / to programs. */
 enum column_kind {

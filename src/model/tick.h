@@ -4,10 +4,6 @@
  * completely later. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/event.h"
 #include "model/lease.h"
 #include "model/process.h"

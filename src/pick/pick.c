@@ -2,14 +2,6 @@
  * pick; writes what it found: UUIDs, indexes, JSON, and why there is no card. */
 #include "pick/pick.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/duration.h"
-#include "base/size.h"
 #include "model/process.h"
 #include "pick/pick_lock.h"
 #include "render/json.h"

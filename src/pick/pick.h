@@ -2,12 +2,6 @@
  * Pure functions of the data of a live view; pick/pick_lock.h decides between several picks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "model/lease.h"
 #include "present/live.h"
 

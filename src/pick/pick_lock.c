@@ -3,22 +3,10 @@
 #include "pick/pick_lock.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/file.h"
 #include "model/process.h"
 #include "proc/proc.h"
 

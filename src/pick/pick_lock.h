@@ -10,13 +10,6 @@
  * reservation, with a warning: a user who fills the file system must not stop all picks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "pick/pick.h"
 #include "proc/user.h"
 

@@ -1,12 +1,6 @@
 /* The table of programs that are never ended, and the other rules that cannot be removed. */
 #include "policy/builtin.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
 #include "base/pattern.h"
 #include "base/piece.h"
 #include "model/session.h"

@@ -2,10 +2,7 @@
  * program that signals (gua-end) both ask here. No configuration removes one. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/base.h"
 #include "proc/proc_parse.h"
 
 /* Whether an ordinary user may have made or changed the program file of a process. */

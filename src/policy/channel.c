@@ -3,20 +3,10 @@
 #include "policy/channel.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/child.h"
-#include "base/file.h"
 #include "base/sha256.h"
 #include "base/words.h"
 

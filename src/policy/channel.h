@@ -2,9 +2,6 @@
  * deadline (courier.h), so a function here may block. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "config/config.h"
 #include "policy/notice.h"
 #include "policy/post.h"

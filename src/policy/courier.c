@@ -1,11 +1,7 @@
 /* Starts one helper process for each delivery. */
 #include "policy/courier.h"
 
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "base/helper.h"
-#include "base/log.h"
 
 /* A delivery has its own time limit; its process is killed this long after it. */
 #define GRACE_MS 1000

@@ -1,18 +1,12 @@
 /* Starts or connects to gua-end, sends requests to it and reads the replies. */
 #include "policy/end_link.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 enum { REPLY_MS = 5000, GONE_MS = 500, MOST_WAITING = 64 };
 

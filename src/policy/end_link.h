@@ -3,10 +3,7 @@
  * for its reply. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "policy/end_wire.h"
 #include "proc/activity.h"
 

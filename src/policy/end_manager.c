@@ -1,10 +1,6 @@
 /* Chooses and runs the commands of managers. */
 #include "policy/end_manager.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/child.h"
 #include "base/words.h"
 #include "model/process.h"

@@ -3,9 +3,6 @@
  * of its own, with a deadline, from an argument vector. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/err.h"
 #include "base/helper.h"
 #include "config/config.h"
 

@@ -1,13 +1,8 @@
 /* Checks a process, holds it, signals it. */
 #include "policy/end_server.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "policy/builtin.h"
 #include "proc/proc.h"

@@ -6,10 +6,8 @@
 #pragma once
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
+#include "base/base.h"
 #include "policy/end_wire.h"
 
 /* Largest number of processes held, in all and of one uid, so that no user can take all

@@ -3,7 +3,7 @@
  * from gua-end when a process that it holds has ended. */
 #pragma once
 
-#include <stdint.h>
+#include "base/base.h"
 
 #define END_WIRE_MAGIC 0x31646e65U /* "end1": change it when the layout changes */
 

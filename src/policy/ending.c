@@ -2,14 +2,6 @@
  * each in policy.db. */
 #include "policy/ending.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/duration.h"
-#include "base/size.h"
 #include "model/lease.h"
 #include "model/session.h"
 #include "policy/tell.h"

@@ -2,15 +2,7 @@
  * driver, which confirm that sessions are idle and verify that memory is free. */
 #include "policy/endings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "audit/idle_history.h"
-#include "base/array.h"
-#include "base/log.h"
-#include "base/size.h"
 #include "driver/source.h"
 #include "policy/ending.h"
 #include "policy/tell.h"

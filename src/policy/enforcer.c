@@ -2,16 +2,6 @@
  */
 #include "policy/enforcer.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/log.h"
-#include "base/moment.h"
-#include "base/size.h"
 #include "policy/endings.h"
 #include "policy/signs.h"
 #include "policy/tell.h"

@@ -2,8 +2,6 @@
  * writes what follows into policy.db in one transaction, and then acts. */
 #pragma once
 
-#include "base/clock.h"
-#include "base/str.h"
 #include "policy/judge.h"
 #include "config/settings.h"
 #include "policy/facts.h"

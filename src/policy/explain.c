@@ -1,13 +1,6 @@
 /* Explains what happens to a session, rule by rule, as text or JSON. */
 #include "policy/explain.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/moment.h"
 #include "policy/judge.h"
 #include "report/report_parts.h"
 #include "render/json.h"

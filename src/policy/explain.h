@@ -2,7 +2,6 @@
  * users who ask the service about their own. */
 #pragma once
 
-#include "base/str.h"
 #include "config/settings.h"
 #include "policy/facts.h"
 #include "policy/rules.h"

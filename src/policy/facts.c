@@ -2,14 +2,9 @@
  * hold a card now, and what exempts them. */
 #include "policy/facts.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "audit/idle_history.h"
 #include "policy/builtin.h"
 #include "policy/rules.h"
-
-#include "base/clock.h"
 
 bool facts_has_card(const struct card_set *s, size_t card)
 {

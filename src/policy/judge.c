@@ -2,11 +2,6 @@
  * whole pass. */
 #include "policy/judge.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
-
 const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_NOTHING] = "a step was taken",
 	[HOLD_NOT_IDLE] = "it is not idle",

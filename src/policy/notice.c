@@ -3,17 +3,8 @@
 #include "policy/notice.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/duration.h"
-#include "base/file.h"
-#include "base/moment.h"
 #include "base/nearest.h"
-#include "base/size.h"
-#include "base/str.h"
 
 const char *const notice_kind_names[NOTICE_KINDS] = { "warning", "again", "final", "ended",
 	"not-ended", "digest", "alarm", "test" };

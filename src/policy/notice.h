@@ -2,13 +2,7 @@
  * make text of it (notice_write()); as JSON it goes to programs and waits in the store. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/piece.h"
-#include "base/str.h"
 #include "model/process.h"
 #include "model/release.h"
 

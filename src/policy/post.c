@@ -1,9 +1,6 @@
 /* A request to gua-post: three lines (deadline, URL, header), then the body. */
 #include "policy/post.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int post_write(struct str *out, const struct post_request *r, struct err *e)
 {
 	if (strpbrk(r->url, "\r\n") || strpbrk(r->header, "\r\n"))

@@ -2,11 +2,7 @@
  * command line would show other users the URL, which may contain a secret. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 /* Largest request in bytes; longest timeout in ms. */
 enum { POST_REQUEST_MOST = 256 * 1024, POST_LONGEST_MS = 5000 };

@@ -1,14 +1,7 @@
 /* Matches sessions with rules and exemptions; checks who may change the configuration. */
 #include "policy/rules.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "base/moment.h"
 #include "base/pattern.h"
-#include "base/str.h"
 #include "model/card.h"
 
 #define MINUTE_MS INT64_C(60000)

@@ -1,7 +1,6 @@
 /* The rules in force, as gua.conf(5) defines them, and which sessions each rule applies to. */
 #pragma once
 
-#include "base/err.h"
 #include "config/config.h"
 #include "config/settings.h"
 #include "policy/facts.h"

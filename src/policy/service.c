@@ -1,20 +1,11 @@
 /* The loop of gua enforce run: a pass every minute, and deliveries between passes. */
 #include "policy/service.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/log.h"
 #include "base/notify.h"
 #include "policy/endings.h"
 #include "policy/tell.h"

@@ -1,14 +1,6 @@
 /* Signs of life of a session on its cards, in the driver's newest samples. */
 #include "policy/signs.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/err.h"
 #include "model/session.h"
 
 /* Orders processes by pid and start time. A user may have thousands of processes on a card, so

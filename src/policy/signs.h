@@ -2,10 +2,6 @@
  * ended. Pure functions of what a live view has read; unknown never counts as idle. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/present.h"
 #include "proc/activity.h"
 

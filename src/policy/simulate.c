@@ -1,12 +1,7 @@
 /* Steps through recorded history in passes, as the live run does. */
 #include "policy/simulate.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "audit/idle_history.h"
-#include "base/array.h"
-#include "base/str.h"
 #include "policy/builtin.h"
 
 /* A session during the replay. */

@@ -2,15 +2,6 @@
  * from there to the courier and the results back. */
 #include "policy/tell.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/log.h"
-#include "base/moment.h"
 #include "model/release.h"
 #include "policy/channel.h"
 

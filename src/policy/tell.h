@@ -2,8 +2,6 @@
  * in the queue of policy.db, and stores what became of it. Only for gua-enforce. */
 #pragma once
 
-#include "base/arena.h"
-#include "base/clock.h"
 #include "policy/courier.h"
 #include "policy/enforcer.h"
 #include "policy/notice.h"

@@ -1,21 +1,11 @@
 /* Requests and answers as JSON, and the user's side of the socket. */
 #include "policy/user_talk.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/piece.h"
-#include "base/str.h"
 #include "proc/proc.h"
 
 /* An upper limit of times: longer than any keep, and short enough to be added to a moment. */

@@ -2,13 +2,8 @@
  * keep and gua enforce explain. The program gua has the client side only: it cannot listen. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/un.h>
 
-#include "base/err.h"
-#include "base/str.h"
 #include "policy/facts.h"
 
 enum {

@@ -2,21 +2,9 @@
  * whether a session can be kept, and what happens to one. */
 #include "policy/users.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/moment.h"
-#include "base/str.h"
 #include "policy/explain.h"
 
 /* A connection that has sent no request after this time is closed. */

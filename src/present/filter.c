@@ -2,11 +2,7 @@
 #include "present/filter.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-#include "base/size.h"
 #include "model/card.h"
 
 /* Appends "idle-held " for "idle_held". */

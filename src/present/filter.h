@@ -4,11 +4,6 @@
  * select processes and the cards that have such a process. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/options.h"
 #include "model/present.h"
 

@@ -1,13 +1,6 @@
 /* The columns of holders, and what their cells are. */
 #include "present/holders.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/duration.h"
-
 /* Since when it is idle now; -1: active, unknown, or its recorder is silent. */
 static int64_t idle_since(const struct holder_row *r)
 {

@@ -1,12 +1,6 @@
 /* Reads the newest run, its holders, and the slots backwards. */
 #include "present/last_run.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
 #include "store/sql.h"
 #include "driver/ring.h"
 #include "store/statusfile.h"

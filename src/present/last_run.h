@@ -2,11 +2,6 @@
  * was last active, and since when each card has been in its state. For the live views. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/process.h"
 #include "model/spell.h"
 #include "model/state.h"

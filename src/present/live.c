@@ -2,16 +2,8 @@
  * what the store says of the past. */
 #include "present/live.h"
 
-#include <errno.h>
-#include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/duration.h"
 #include "lease/lease_dir.h"
 #include "driver/host/apart.h"
 #include "driver/host/worker.h"

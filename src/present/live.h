@@ -5,12 +5,6 @@
  * that hangs delays the view only until a deadline. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "present/past.h"
 #include "driver/source.h"
 #include "model/present.h"

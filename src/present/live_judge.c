@@ -1,9 +1,5 @@
 /* Derives the states of cards from the readings and the past, and for each process whether it
  * is a holder, whether it computes, and since when it is idle. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "present/live_private.h"
 
 /* Without utilisation the processes decide the state, if they are known. */

@@ -1,7 +1,6 @@
 /* The inside of a live view, shared by the live*.c files. */
 #pragma once
 
-#include "base/clock.h"
 #include "proc/lives.h"
 #include "proc/reader.h"
 #include "present/live.h"

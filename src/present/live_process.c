@@ -1,11 +1,4 @@
 /* The processes of a live view: their identity and their use. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/file.h"
 #include "proc/proc.h"
 #include "present/live_private.h"
 

@@ -1,14 +1,6 @@
 /* Reads the store at intervals, and answers questions about the past from it. */
 #include "present/past.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/str.h"
-#include "base/duration.h"
 #include "driver/source.h"
 #include "store/lock.h"
 #include "store/sql.h"

@@ -4,12 +4,6 @@
  * here must not be called, except past_floor(), past_open() and past_close(). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/clock.h"
 #include "audit/audit.h"
 #include "present/last_run.h"
 #include "model/process.h"

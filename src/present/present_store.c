@@ -1,12 +1,6 @@
 /* Reads the newest run of a store, its cards and their holders. */
 #include "present/present_store.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "audit/audit.h"
 #include "classify/classify.h"
 #include "present/holders.h"

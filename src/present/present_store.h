@@ -2,7 +2,6 @@
  * processes that held them. For pages and programs that must not ask the driver. */
 #pragma once
 
-#include "base/err.h"
 #include "model/card.h"
 #include "model/present.h"
 

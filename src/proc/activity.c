@@ -2,16 +2,8 @@
  */
 #include "proc/activity.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 

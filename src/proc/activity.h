@@ -2,9 +2,7 @@
  * keys pressed at their terminals, and whether they have ended. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* A process: its pid, and when it started. */
 struct proc_life {

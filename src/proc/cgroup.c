@@ -1,12 +1,6 @@
 /* Finds jobs, containers, pods and units by the components of a cgroup path. */
 #include "proc/cgroup.h"
 
-#include <limits.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/str.h"
 #include "proc/proc_parse.h"
 
 enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };

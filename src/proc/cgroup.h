@@ -7,8 +7,6 @@
 #pragma once
 
 #include <glob.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/piece.h"
 #include "model/process.h"

@@ -2,10 +2,7 @@
  * Also finds which Jupyter kernel a process is. */
 #include "proc/command.h"
 
-#include <string.h>
-
 #include "base/piece.h"
-#include "base/str.h"
 #include "proc/secret.h"
 
 enum {

@@ -1,9 +1,7 @@
 /* Makes the text of a command line that is shown and stored, and finds Jupyter kernels. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base/base.h"
 #include "proc/proc_parse.h"
 
 /* The command as it is stored: basename of argv[0] and, for interpreters, the basename of the

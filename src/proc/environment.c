@@ -1,9 +1,6 @@
 /* Finds the variables of one table in the environment of a process. */
 #include "proc/environment.h"
 
-#include <string.h>
-
-#include "base/str.h"
 #include "proc/proc_parse.h"
 #include "proc/secret.h"
 

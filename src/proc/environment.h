@@ -3,9 +3,6 @@
  * claim of the process: a label, never a reason to count its time for somebody. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/piece.h"
 
 enum variable {

@@ -1,13 +1,6 @@
 /* Reads the limits of a process from the cgroups that it is in, and from those above them. */
 #include "proc/limits.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
 #include "base/piece.h"
 #include "proc/proc.h"
 

@@ -3,7 +3,7 @@
  * on, which are those of its cpuset. */
 #pragma once
 
-#include <stdint.h>
+#include "base/base.h"
 
 /* -1: there is no limit, or it cannot be read. */
 struct limits {

@@ -1,16 +1,9 @@
 /* A table of process lives with pidfds. */
 #include "proc/lives.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "proc/proc.h"
 
 enum { FIRST_PLACES = 64, ASK_NAMES_MS = 60000 };

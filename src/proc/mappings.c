@@ -1,15 +1,6 @@
 /* Reads how much of each file a process has in memory: /proc/PID/smaps. */
 #include "proc/mappings.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-
 enum {
 	PIECE = 32 * 1024, /* longer than any line */
 	LINE_CAP = 128,	   /* what is needed of a line */

@@ -3,8 +3,7 @@
  * the process may block its reader in the same way (see proc/proc.h). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* One file of one process, all its mappings together. A copy that the process has made of a
  * page (a private mapping, written to) is not part of it. */

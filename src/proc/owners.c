@@ -1,20 +1,9 @@
 /* Combines what /proc, the cgroup tree and the user database say about a process. */
 #include "proc/owners.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/helper.h"
-#include "base/str.h"
 #include "proc/cgroup.h"
 #include "proc/command.h"
 #include "proc/environment.h"

@@ -8,10 +8,6 @@
  * proc/reader.h, which reads them in a process of its own. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/process.h"
 
 struct owners;

@@ -3,17 +3,8 @@
 #include "proc/pods.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/piece.h"
-#include "base/str.h"
 
 enum { SPACE_MAX = 63, POD_MAX = 253, CONTAINER_MAX = 63, ID_LEN = 64, ID_SHOWN = 12 };
 /* A place that changed this long ago may change again within the same tick of the file system's

@@ -4,11 +4,6 @@
  * only names as Kubernetes allows them, so that none needs to be escaped. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "model/process.h"
 
 /* The table, below the directory of leases: a line for each file that would be in /var/log/pods

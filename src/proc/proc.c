@@ -1,18 +1,7 @@
 /* Opens, reads and parses the files of /proc, each with as few calls as possible. */
 #include "proc/proc.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/str.h"
 
 enum {
 	/* Longer than any stat line: 52 numbers and a name. */

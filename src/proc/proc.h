@@ -14,15 +14,6 @@
  * programs read these through proc/reader.h. The other files do not block. */
 #pragma once
 
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/file.h"
 #include "base/idmap.h"
 #include "proc/proc_parse.h"
 

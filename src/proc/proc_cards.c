@@ -1,13 +1,6 @@
 /* Reads /proc/driver/nvidia: the name, the UUID and the minor number of each card. */
 #include "proc/proc_cards.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/str.h"
-
 /* The value of a line "Name: \t value", up to one of `ends`; "" if there is no such line. */
 static size_t find_value(
 	const char *bytes, const char *name, const char *ends, const char **value)

@@ -2,10 +2,6 @@
  * which number belongs to which card. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/card.h"
 
 enum { PROC_CARDS_MAX = 64 }; /* more cards than any host has */

@@ -2,8 +2,6 @@
  */
 #include "proc/proc_parse.h"
 
-#include <string.h>
-
 /* More than any host has, and small enough that sums of a few do not overflow. */
 #define MOST_KIB (INT64_C(1) << 50)
 #define MOST_TICKS (INT64_C(1) << 59)

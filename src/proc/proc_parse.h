@@ -4,10 +4,7 @@
  * The tracker parses many times a second, so nothing here allocates. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/base.h"
 
 enum { PROC_COMM_CAP = 64 }; /* the kernel's longest; longer ones are cut */
 

@@ -2,18 +2,7 @@
  * when it is stuck. */
 #include "proc/reader.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/helper.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "proc/proc.h"
 #include "proc/user.h"
 #include "proc/wary.h"

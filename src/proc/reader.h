@@ -12,12 +12,6 @@
  * later: see reader_expect(). Use a reader from one thread at a time. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "base/fault.h"
 #include "model/process.h"
 #include "proc/mappings.h"

@@ -1,9 +1,6 @@
 /* Recognises words that may carry a secret. */
 #include "proc/secret.h"
 
-#include <string.h>
-#include <strings.h>
-
 /* What is cut: everything after `mark` up to the last `until`, or to the end of the text when
  * `until` is 0. Marks match in upper and lower case. */
 static const struct cut {

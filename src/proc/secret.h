@@ -3,8 +3,7 @@
  * which everything is cut that usually carries credentials. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/base.h"
 
 /* Whether the word looks like the name of a file or module: letters (also those of UTF-8),
  * digits and the signs . _ - + , @ % ~ / and no sign of an option (- or +) at its start. A URL,

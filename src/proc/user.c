@@ -1,18 +1,11 @@
 /* Caches user names, and looks them up in threads. */
 #include "proc/user.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/piece.h"
-#include "base/str.h"
 #include "model/process.h"
 
 enum {

@@ -7,11 +7,7 @@
  * one lookup is overdue, no other one is waited for. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 enum { USER_DEADLINE_MS = 2000 };
 #define USER_KEEP_US (3600 * INT64_C(1000000))

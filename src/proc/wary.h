@@ -1,10 +1,6 @@
 /* Remembers which processes blocked their reader, and for how long to avoid their users. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/process.h"
 
 enum { WARY_PROCESSES = 32, WARY_USERS = 64 };

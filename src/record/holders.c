@@ -1,12 +1,6 @@
 /* Turns process lists into stretches of time in which a process held memory. */
 #include "record/holders.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-
 /* Stretches that end later than this many times between two glances begin in the middle. */
 #define SHORT_TIMES 4.0
 

@@ -3,11 +3,6 @@
  * lists; each end of a stretch stores how exactly it is known (struct edge). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "classify/classify.h"
 #include "proc/lives.h"
 

@@ -1,14 +1,6 @@
 /* Finds the host name, the machine id, and whether this is a container. */
 #include "record/machine.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/str.h"
 #include "proc/proc.h"
 
 /* Reads a small file below root; "" when it is not there. */

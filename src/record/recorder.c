@@ -4,13 +4,7 @@
 
 #include <malloc.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/str.h"
 #include "lease/lease_dir.h"
 #include "record/machine.h"
 #include "record/schedule.h"

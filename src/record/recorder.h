@@ -2,10 +2,6 @@
  * has no network code. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/fault.h"
 #include "model/state.h"
 #include "driver/source.h"

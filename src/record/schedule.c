@@ -1,8 +1,6 @@
 /* Computes when to glance, drain, look and tick, from the options and the pace of glances. */
 #include "record/schedule.h"
 
-#include "base/clock.h"
-
 /* How often to look for new cards when nothing has failed. */
 #define RESCAN_US (600 * 1000000LL)
 /* The first wait after a failure. */

@@ -6,9 +6,6 @@
  * clock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "driver/host/round.h"
 
 /* Whether everything works, or something must be tried again. */

@@ -3,13 +3,6 @@
  * store. */
 #include "record/watch.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "model/session.h"
 #include "record/watch_leases.h"
 #include "record/watch_now.h"

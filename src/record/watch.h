@@ -3,11 +3,6 @@
  * nothing itself. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/fault.h"
 #include "classify/account.h"
 #include "classify/idle_spells.h"

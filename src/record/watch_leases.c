@@ -2,12 +2,6 @@
  * cards they cover. */
 #include "record/watch_leases.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
 #include "record/watch.h"
 
 bool watch_leases_is_used_by(const void *watch, uint32_t lease, uint32_t process)

@@ -1,9 +1,6 @@
 /* The leases of the host, as the recorder follows them from one reading to the next. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/lease.h"
 
 struct watch;

@@ -2,8 +2,6 @@
  * time: they come from the sums and from the energy counter, and cost no call of the driver. */
 #include "record/watch_now.h"
 
-#include <math.h>
-
 void watch_now_start(struct watched *card)
 {
 	card_now_clear(&card->now);

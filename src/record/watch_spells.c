@@ -2,10 +2,6 @@
  * them with each tick. */
 #include "record/watch_spells.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "record/watch.h"
 
 enum { EXIT_MS = 10000 };

@@ -2,10 +2,6 @@
  * of them. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/spell.h"
 #include "model/tick.h"
 

@@ -2,10 +2,6 @@
  * documents. */
 #include "render/documents.h"
 
-#include <limits.h>
-#include <math.h>
-#include <string.h>
-
 #include "render/json.h"
 #include "render/rows.h"
 

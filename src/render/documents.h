@@ -2,7 +2,6 @@
  * documents. */
 #pragma once
 
-#include "base/str.h"
 #include "model/table.h"
 #include "report/event_list.h"
 #include "store/recorder_status.h"

@@ -3,11 +3,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "page_css.h"
 #include "render/text.h"

@@ -2,7 +2,6 @@
  * attributes, so that a page may forbid both. */
 #pragma once
 
-#include "base/str.h"
 #include "model/table.h"
 
 /* Appends escaped text, which is also safe in a quoted attribute. */

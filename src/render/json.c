@@ -1,12 +1,6 @@
 /* Writes JSON item by item. */
 #include "render/json.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/moment.h"
-
 void json_number_text(char *dst, size_t cap, double number, int decimals)
 {
 	if (!isfinite(number)) {

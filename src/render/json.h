@@ -1,10 +1,7 @@
 /* A small JSON writer. Numbers keep their decimals; unknown values are null. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 /* Zero-initialise, then set `out` and `lines`. */
 struct json {

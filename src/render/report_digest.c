@@ -1,10 +1,4 @@
 /* The report for mail: at most 25 lines of plain text, for the administrator or one person. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/moment.h"
 #include "render/report_formats.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* The report in its formats: each prints the same struct report. */
 #pragma once
 
-#include "base/str.h"
 #include "report/report.h"
 #include "render/text.h"
 

@@ -1,10 +1,6 @@
 /* The report as a page. Accessible: real tables, a text for every picture, and no meaning by
  * colour alone. Self-contained: no script and no external files. It has light, dark and
  * print styles. */
-#include <math.h>
-#include <stdio.h>
-
-#include "base/moment.h"
 #include "model/process.h"
 #include "render/html.h"
 #include "render/report_formats.h"

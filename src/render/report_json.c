@@ -1,6 +1,4 @@
 /* The report for programs, as JSON: man/report.schema.json describes it. */
-#include <math.h>
-
 #include "audit/audit.h"
 #include "render/json.h"
 #include "render/report_formats.h"

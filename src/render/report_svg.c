@@ -1,7 +1,4 @@
 /* The headline and the time line of a report as one picture, for a README or a slide. */
-#include <stdio.h>
-#include <string.h>
-
 #include "render/html.h"
 #include "render/report_formats.h"
 #include "render/timeline.h"

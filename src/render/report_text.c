@@ -1,10 +1,5 @@
 /* The report for people: its sections, readable at 80 columns. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/shares.h"
-#include "base/moment.h"
 #include "model/process.h"
 #include "render/report_formats.h"
 #include "render/timeline.h"

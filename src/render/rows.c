@@ -1,12 +1,6 @@
 /* Writes the cells of tables as CSV and JSON. */
 #include "render/rows.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/moment.h"
-
 enum { GROUP_CAP = 64 };
 
 /* How the numbers of a kind are written: multiplied by `factor`, with this many decimals. */

@@ -1,7 +1,6 @@
 /* Tables for programs: the same cells as CSV lines (RFC 4180) and as JSON objects. */
 #pragma once
 
-#include "base/str.h"
 #include "model/present.h"
 #include "model/table.h"
 #include "render/json.h"

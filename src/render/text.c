@@ -2,12 +2,6 @@
 #include "render/text.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/moment.h"
 
 enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 56, FLEXIBLE_MIN = 6, TITLE_LINES = 2 };
 

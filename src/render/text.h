@@ -2,10 +2,6 @@
  * here stays within style.columns and, when style.ascii, within ASCII. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/str.h"
 #include "model/table.h"
 
 struct text_style {

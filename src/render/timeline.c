@@ -1,8 +1,6 @@
 /* Draws the shapes and marks of a report's time line as SVG. */
 #include "render/timeline.h"
 
-#include <math.h>
-
 size_t timeline_shown(const struct report_timeline *t)
 {
 	enum { MOST = 48 };

@@ -2,7 +2,6 @@
  * render/. */
 #pragma once
 
-#include "base/str.h"
 #include "model/report.h"
 
 /* Where and how large something is drawn, in units of the picture. */

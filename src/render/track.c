@@ -2,16 +2,8 @@
  * for people. */
 #include "render/track.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/wait.h>
 
-#include "base/size.h"
-#include "base/array.h"
-#include "base/duration.h"
 #include "model/columns.h"
 #include "render/rows.h"
 #include "render/text.h"

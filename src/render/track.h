@@ -1,10 +1,6 @@
 /* The result of gua track in its formats. Keys and labels are those of gpu-tracker. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "proc/user.h"
 #include "track/result.h"
 

@@ -2,14 +2,6 @@
  * table. */
 #include "report/event_list.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/array.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "audit/gather.h"
 #include "driver/source.h"
 #include "model/card.h"

@@ -1,14 +1,5 @@
 /* The figures of a report, its verdict by the 20 % rule, and helpers for its other parts. */
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/shares.h"
-#include "base/array.h"
-#include "base/str.h"
-#include "base/duration.h"
 #include "base/words.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"

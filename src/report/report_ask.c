@@ -1,11 +1,6 @@
 /* Makes a report from the words of a user and the configuration. */
 #include "report/report_ask.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/moment.h"
 #include "report/report_parts.h"
 
 static const char *find_group(const void *groups, const char *user)

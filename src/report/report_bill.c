@@ -1,12 +1,6 @@
 /* The bill of a report: money in cents that add up, its lines, its tables and the sentences
  * about it. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/shares.h"
-#include "base/str.h"
 #include "audit/audit.h"
 #include "model/card.h"
 #include "report/report_parts.h"

@@ -1,10 +1,6 @@
 /* The tables of hosts and of cards. To add a column, add a row to an array of columns. */
 #include "report/report_parts.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "model/card.h"
 #include "audit/audit.h"
 

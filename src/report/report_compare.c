@@ -1,12 +1,5 @@
 /* Compares the figures of a report and the hours of its users with another window; also the
  * part about one person: hours, rank, and what they hold now. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/moment.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
 

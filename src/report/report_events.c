@@ -1,9 +1,6 @@
 /* The part of a report about events: its table, and a sentence for each kind. */
 #include "report/report_parts.h"
 
-#include <stdio.h>
-
-#include "base/moment.h"
 #include "model/event.h"
 
 /* The data of a row. */

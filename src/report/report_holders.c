@@ -1,12 +1,5 @@
 /* The tables of holders: sorts the rows, limits their number, and names them. To add a
  * column, add a row to an array of columns. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "audit/audit.h"
 #include "model/card.h"
 #include "report/report_parts.h"

@@ -1,9 +1,6 @@
 /* The parts of a report, and functions that they share. Only for report/. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/shares.h"
 #include "model/columns.h"
 #include "report/report.h"

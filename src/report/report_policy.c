@@ -2,19 +2,7 @@
  * the section of a report, by user. */
 #include "report/report_policy.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "base/array.h"
 #include "base/names.h"
-#include "base/size.h"
-#include "base/str.h"
-#include "base/duration.h"
 #include "model/session.h"
 #include "report/report_parts.h"
 #include "store/sql.h"

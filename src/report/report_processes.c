@@ -1,15 +1,5 @@
 /* The tables of processes, of the longest idle spells, and of memory that no living process
  * explains, with the sentences about them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/duration.h"
-#include "base/size.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
 

@@ -1,10 +1,5 @@
 /* The sections of a report for people, in order: whether each exists, its title, and its
  * blocks. */
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/moment.h"
 #include "report/report.h"
 #include "report/report_parts.h"
 

@@ -1,11 +1,5 @@
 /* Writes the sentences of a report: the window, waste, what it is restricted to, notes about
  * the holders, and the foot. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/moment.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
 #include "store/crowd.h"

@@ -1,12 +1,5 @@
 /* The parts of a report about when: the trend, and the time line with a lane for each card
  * and for each host that has events. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/moment.h"
 #include "report/report_parts.h"
 
 static struct tm date_of(const struct audit_days *days, size_t i)

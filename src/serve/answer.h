@@ -1,8 +1,6 @@
 /* What a handler answers: a status, a type and a body. */
 #pragma once
 
-#include "base/err.h"
-#include "base/str.h"
 #include "serve/request.h"
 
 /* A new answer is 200 and has the type of its route. */

@@ -2,11 +2,6 @@
  * events, the log of gua enforce, reports, the status of a recorder, health, metrics. */
 #include "serve/api.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
 #include "export/exposition.h"
 #include "export/scrape.h"
 #include "model/card.h"

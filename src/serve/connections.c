@@ -2,11 +2,7 @@
 #include "serve/connections.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
-
-#include "base/clock.h"
 
 enum { LOOK_S = 1, STACK_BYTES = 64 * 1024 };
 

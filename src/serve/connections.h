@@ -4,11 +4,7 @@
  * always answered, however many connections others hold open. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 struct connections;
 

@@ -8,12 +8,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
-
-#include "base/str.h"
 
 /* An address and its port, in network byte order. */
 struct end {

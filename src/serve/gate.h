@@ -2,10 +2,9 @@
  * header, secrets, and a trusted proxy. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/base.h"
 #include "serve/secrets.h"
 
 /* The other end of a connection: its address and, if it is on this host, its user. */

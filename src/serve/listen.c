@@ -2,16 +2,7 @@
 #include "serve/listen.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/log.h"
-#include "base/str.h"
 
 static bool parse_host(struct listen_address *a, const char *host, uint16_t port)
 {

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <sys/un.h>
 
-#include "base/err.h"
+#include "base/base.h"
 
 /* Where to listen. */
 struct listen_address {

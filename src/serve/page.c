@@ -2,13 +2,6 @@
  * links, the age of the data, the table of holders. */
 #include "serve/page.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/moment.h"
 #include "present/holders.h"
 #include "render/html.h"
 #include "render/text.h"

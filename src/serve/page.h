@@ -2,7 +2,6 @@
  * handlers of pages and of the files that they refer to. */
 #pragma once
 
-#include "base/str.h"
 #include "serve/answer.h"
 #include "serve/request.h"
 

@@ -1,11 +1,5 @@
 /* The pages about a window of time: Audit, of one card, of one user, and For me. Each has a
  * form that chooses the window, and its report. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/moment.h"
 #include "model/card.h"
 #include "proc/user.h"
 #include "render/html.h"

@@ -1,11 +1,4 @@
 /* The page Now: the cards as tiles, and a table of their holders that can be sorted. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/moment.h"
 #include "driver/source.h"
 #include "model/card.h"
 #include "model/sentence.h"

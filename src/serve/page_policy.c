@@ -1,12 +1,7 @@
 /* The page Policy: the rules in words, the sessions that are watched, what was done, and the
  * result of the last simulation. */
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/size.h"
-#include "base/moment.h"
 #include "model/columns.h"
 #include "model/policy.h"
 #include "render/html.h"

@@ -2,12 +2,6 @@
 #include "serve/pool.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/clock.h"
 
 /* Slots: answers that are kept, and questions that wait. Large answers are not kept. */
 enum { SLOTS = 96 };

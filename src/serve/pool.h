@@ -7,11 +7,8 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/err.h"
+#include "base/base.h"
 
 struct pool;
 

@@ -2,11 +2,6 @@
  * tables of the commands. */
 #include "serve/request.h"
 
-#include <math.h>
-#include <string.h>
-#include <strings.h>
-
-#include "base/str.h"
 #include "render/report_formats.h"
 
 static int hex_digit(char c)

@@ -4,12 +4,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/options.h"
 #include "config/config.h"
 #include "present/present_store.h"

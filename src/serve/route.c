@@ -1,8 +1,6 @@
 /* The table of all routes; finds the route of a request and calls its handler. */
 #include "serve/route.h"
 
-#include <string.h>
-
 #include "export/exposition.h"
 #include "openapi.h"
 #include "serve/api.h"

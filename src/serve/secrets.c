@@ -1,16 +1,6 @@
 /* Reads secrets from a file and checks credentials against them. */
 #include "serve/secrets.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/file.h"
-#include "base/str.h"
-
 enum { FILE_BYTES = 64 * 1024, HEADER_BYTES = 1024, SECRETS_MAX = 1000 };
 
 struct secret {

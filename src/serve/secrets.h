@@ -3,10 +3,7 @@
  * authentication. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 enum { SECRET_NAME_CAP = 64, SECRET_LEAST = 16 };
 

@@ -2,22 +2,11 @@
  * their answers, connections. */
 #include "serve/server.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "serve/connections.h"
 #include "serve/pool.h"
 #include "store/foreign.h"

@@ -2,7 +2,6 @@
  * read requests and write responses; the threads of a pool answer them. */
 #pragma once
 
-#include "base/err.h"
 #include "serve/gate.h"
 #include "serve/route.h"
 

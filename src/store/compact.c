@@ -2,10 +2,6 @@
  * five-minute ones, and from those to hours. One transaction adds whole coarse slots and
  * deletes the fine slots that they were computed from, so no second is lost or counted twice.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/clock.h"
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"

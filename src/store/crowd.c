@@ -1,12 +1,6 @@
 /* Counts the short processes of each user, and puts those beyond the limit into one row. */
 #include "store/crowd.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
 #include "model/session.h"
 #include "store/sql.h"
 #include "store/store_private.h"

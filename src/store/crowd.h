@@ -7,9 +7,6 @@
  * always has its own row. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "model/tick.h"
 
 struct store;

@@ -1,13 +1,6 @@
 /* Copies the part of a store that a window needs, table by table, in one read transaction. */
 #include "store/extract.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/str.h"
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"

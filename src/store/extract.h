@@ -2,9 +2,7 @@
  * to another one: `gua export --format store`, for `gua report --ssh`. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 struct extract_wish {
 	const char *path;	    /* the store; it is only read */

@@ -1,18 +1,9 @@
 /* Opens SQLite files that other processes wrote, with limits. */
 #include "store/foreign.h"
 
-#include <limits.h>
 #include <malloc.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <time.h>
 
-#include "base/file.h"
-#include "base/str.h"
 #include "store/lock.h"
 #include "store/sql.h"
 

@@ -6,11 +6,8 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/err.h"
+#include "base/base.h"
 
 /* Asks from time to time whether to stop; then the statement fails with SQLITE_INTERRUPT. */
 struct foreign_stop {

@@ -1,17 +1,6 @@
 /* Identifies a file: by its header first, then by its tables. */
 #include "store/identify.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/str.h"
 #include "model/process.h"
 #include "proc/user.h"
 #include "store/foreign.h"

@@ -2,10 +2,7 @@
  * not even by SQLite's recovery. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
 #define STORE_APPLICATION_ID 0x47554131

@@ -1,18 +1,6 @@
 /* Takes the recorder's lock, and the lock of the store itself. */
 #include "store/lock.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "proc/proc.h"
 #include "store/store_private.h"
 

@@ -3,11 +3,7 @@
  * recorder is in the status file (statusfile.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 /* Writes the path of the file beside the store that ends in `suffix`. A symbolic link to the
  * store is followed, so that all names of a store have the same files. */

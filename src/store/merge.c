@@ -2,19 +2,8 @@
  * file that gets its name when it is complete. */
 #include "store/merge.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/str.h"
 #include "store/foreign.h"
 #include "store/identify.h"
 #include "store/sql.h"

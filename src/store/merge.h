@@ -1,11 +1,7 @@
 /* Makes one store from many: `gua merge`. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 /* The row of a host in a store, and the machine that it is about. */
 struct merge_host {

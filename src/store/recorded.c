@@ -2,11 +2,7 @@
 #include "store/recorded.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/str.h"
 #include "store/sql.h"
 
 static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)

@@ -2,11 +2,6 @@
  * that nothing is counted twice. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/reading.h"
 
 struct sqlite3;

@@ -2,11 +2,7 @@
 #include "store/recorder_status.h"
 
 #include <sqlite3.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/duration.h"
 #include "store/sql.h"
 #include "store/store.h"
 

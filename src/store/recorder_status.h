@@ -1,7 +1,6 @@
 /* How the recorder of a store is, and its problems: for `gua status` and the web server. */
 #pragma once
 
-#include "base/err.h"
 #include "store/statusfile.h"
 
 /* What a store says about its recorder. */

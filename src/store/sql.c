@@ -1,13 +1,6 @@
 /* SQLite with our errors: short functions that bind, run and read. */
 #include "store/sql.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include "base/str.h"
-
 enum { BOUND_TEXT_CAP = 1024 };
 
 /* Only files from outside have a limit of work: see foreign.h. */

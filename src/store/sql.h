@@ -3,12 +3,7 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "model/card.h"
 
 /* Fills `e` from the last failure of `db` (may be NULL: out of memory): what was being done

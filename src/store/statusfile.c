@@ -1,19 +1,9 @@
 /* Writes and reads the status file of a recorder. */
 #include "store/statusfile.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/str.h"
 #include "store/identify.h"
 #include "store/lock.h"
 #include "version.h"

@@ -7,12 +7,6 @@
  * kernel reports is always the recorder's, and is never out of date. Readers take no lock. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "base/fault.h"
 #include "proc/proc.h"
 #include "driver/source_host.h"

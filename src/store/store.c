@@ -2,17 +2,6 @@
  * open. */
 #include "store/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "base/str.h"
 #include "store/crowd.h"
 #include "store/identify.h"
 #include "store/lock.h"

@@ -2,11 +2,6 @@
  * programs only read. The schema is schema.sql. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "model/tick.h"
 
 struct store;	/* a writer */

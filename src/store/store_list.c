@@ -2,17 +2,8 @@
 #include "store/store_list.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <glob.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/array.h"
-#include "base/file.h"
 #include "store/identify.h"
 
 /* Adds a copy of a text to a list of *n. */

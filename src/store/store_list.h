@@ -1,9 +1,7 @@
 /* The stores that a command reads: files, directories of files, and patterns. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 /* Zero-initialise. */
 struct store_list {

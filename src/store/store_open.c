@@ -1,12 +1,7 @@
 /* Opens the file of a store: brings its schema up to date for a writer, and lets a reader read
  * older versions. */
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "read_4.h"
 #include "schema.h"

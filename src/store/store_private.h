@@ -2,13 +2,8 @@
  * another one calls. Nothing outside src/store includes this. */
 #pragma once
 
-#include <limits.h>
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-#include "base/err.h"
 #include "model/tick.h"
 #include "store/sums.h"
 

@@ -2,7 +2,6 @@
  * the slots, again for hours that were changed later, so they are always equal to them. */
 #include "store/sums.h"
 
-#include "base/clock.h"
 #include "store/sql.h"
 #include "store/store_private.h"
 

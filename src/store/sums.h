@@ -4,8 +4,8 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stdint.h>
+
+#include "base/base.h"
 
 struct store;
 

@@ -1,15 +1,8 @@
 /* Writes a tracking file: one row per sample, as CSV or SQLite. */
 #include "store/trackfile.h"
 
-#include <errno.h>
-#include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/str.h"
 #include "model/tracking.h"
 #include "store/sql.h"
 

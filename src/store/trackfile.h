@@ -3,9 +3,6 @@
  * come the samples (or the table data). */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/err.h"
 #include "track/result.h"
 
 struct trackfile;

@@ -2,12 +2,6 @@
  * totals, events, the current holders, idle spells and readings. */
 #include "store/store_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/log.h"
 #include "model/scrape.h"
 #include "store/crowd.h"
 #include "store/sql.h"

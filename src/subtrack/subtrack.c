@@ -2,17 +2,9 @@
  * both. */
 #include "subtrack/subtrack.h"
 
-#include <errno.h>
-#include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/csv.h"
-#include "base/file.h"
 #include "store/foreign.h"
 #include "store/sql.h"
 

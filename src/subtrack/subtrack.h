@@ -2,11 +2,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 #include "model/tracking.h"
 
 /* The columns of a sample without its time stamp, which is the last one. */

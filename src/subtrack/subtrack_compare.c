@@ -1,11 +1,4 @@
 /* Compares several sub-tracked runs, each a result of 'sub-track analyze -f json'. */
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
 #include "subtrack/subtrack.h"
 
 enum { MAX_FILE = 64 << 20, MAX_SESSIONS = 64, PATH_NAME_CAP = 2100 };

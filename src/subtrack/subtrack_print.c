@@ -1,10 +1,5 @@
 /* Prints what blocks of code used, and the comparison of several sub-tracked runs. */
 #include <ctype.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "render/json.h"
 #include "subtrack/subtrack.h"

@@ -1,12 +1,6 @@
 /* The main loop of `gua top`: reads the cards, draws the screen, handles keys. */
 #include "top/top.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/array.h"
 #include "top/top_state.h"
 
 /* CPU use for a single frame is measured over this time. */

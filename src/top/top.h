@@ -1,12 +1,6 @@
 /* `gua top`: reads the cards repeatedly, shows them, and handles keys. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "present/filter.h"
 #include "present/live.h"
 #include "top/top_screen.h"

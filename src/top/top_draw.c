@@ -1,8 +1,4 @@
 /* Draws the whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
-#include <math.h>
-#include <string.h>
-
-#include "base/moment.h"
 #include "top/top_state.h"
 #include "top/top_words.h"
 

@@ -2,13 +2,6 @@
  * of the terminal, and writes what has changed. */
 #include "top/top_frame.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 void top_frame_init(struct top_frame *f, size_t columns, bool ascii)
 {
 	*f = (struct top_frame){ .style = { .columns = columns, .ascii = ascii } };

@@ -2,10 +2,6 @@
  * there is no terminal, and its tests check it. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/str.h"
 #include "model/state.h"
 #include "render/text.h"
 

@@ -1,12 +1,6 @@
 /* Keeps the mean utilisation of the last minutes, for each card. */
 #include "top/top_history.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 #define MINUTE_MS 60000
 
 void top_history_finish(struct top_history *h)

@@ -2,8 +2,7 @@
  * from the readings since. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 enum { TOP_HISTORY_MINUTES = 120 };
 

@@ -1,10 +1,6 @@
 /* What each key of `gua top` does to its state; sends signals. */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "proc/proc.h"
 #include "top/top_state.h"

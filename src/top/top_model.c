@@ -2,11 +2,6 @@
  * which it reads from /proc. */
 #include "top/top_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "proc/proc.h"
 
 void top_model_finish(struct top_model *m)

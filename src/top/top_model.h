@@ -2,10 +2,6 @@
  * what the live view has read. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "present/filter.h"
 #include "present/holders.h"
 #include "model/present.h"

@@ -1,12 +1,5 @@
 /* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
  * the details of one process or card. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/moment.h"
 #include "top/top_state.h"
 #include "top/top_words.h"
 

@@ -3,12 +3,8 @@
  * character and send each change separately, which was most of the cost of a refresh. */
 #include "top/top_screen.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "top/top_state.h"
 

@@ -1,11 +1,6 @@
 /* The terminal of `gua top`. Only top_screen.c uses curses. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include "base/err.h"
 #include "top/top_frame.h"
 
 struct top_screen;

@@ -1,8 +1,6 @@
 /* Writes the short texts in the cells of `gua top`. */
 #include "top/top_words.h"
 
-#include <math.h>
-
 /* Rounds as printf(3) does, which would be much of the cost of a frame. */
 static struct brief rounded(double value, const char *unit)
 {

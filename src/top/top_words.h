@@ -1,8 +1,6 @@
 /* Short texts for numbers, and the words and styles of states, for `gua top`. */
 #pragma once
 
-#include <stdint.h>
-
 #include "present/live.h"
 #include "top/top_frame.h"
 

@@ -1,12 +1,6 @@
 /* Reads the cards for a tracker, through the driver's thread, and sums them up. */
 #include "track/gpu.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "driver/ring.h"
 #include "track/tracker_private.h"
 #include "track/visible.h"

@@ -4,8 +4,6 @@
  * later look. */
 #pragma once
 
-#include "base/clock.h"
-#include "base/err.h"
 #include "driver/host/worker.h"
 #include "classify/account.h"
 #include "classify/context.h"

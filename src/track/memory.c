@@ -1,10 +1,7 @@
 /* Reads the memory of the tree. */
 #include "track/memory.h"
 
-#include <errno.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "proc/proc.h"
 

@@ -8,9 +8,6 @@
  * that the owner has waited for. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "track/result.h"
 #include "track/tree.h"
 

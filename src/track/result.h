@@ -3,10 +3,6 @@
  * -1, never 0. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/process.h"
 #include "model/reading.h"
 

@@ -1,14 +1,6 @@
 /* The tracker: decides when to take a sample, and takes it. */
 #include "track/tracker.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/array.h"
 #include "proc/proc.h"
 #include "track/tracker_private.h"
 

@@ -3,12 +3,8 @@
  * loop: that of `gua track`, or libgua's helper process or thread. Links libc and libm only. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
-#include "base/err.h"
 #include "model/state.h"
 #include "driver/source.h"
 #include "track/tree.h"

@@ -1,13 +1,6 @@
 /* Finds the members of the process tree and reads them. */
 #include "track/tree.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/array.h"
 #include "base/piece.h"
 #include "proc/cgroup.h"
 #include "proc/command.h"

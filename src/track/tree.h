@@ -2,13 +2,8 @@
  * found, and what they used. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
-#include "base/err.h"
 #include "base/idmap.h"
 #include "model/process.h"
 #include "proc/mappings.h"

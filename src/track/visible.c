@@ -1,9 +1,6 @@
 /* Reads CUDA_VISIBLE_DEVICES as CUDA does. */
 #include "track/visible.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/piece.h"
 
 /* The UUID of the card itself, also for an instance on it. */

@@ -5,9 +5,6 @@
  * CUDA_DEVICE_ORDER is PCI_BUS_ID. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "model/reading.h"
 
 struct visible {

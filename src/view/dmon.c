@@ -1,12 +1,6 @@
 /* Prints counters of cards and processes in columns. */
 #include "view/dmon.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/moment.h"
 #include "render/rows.h"
 #include "view/format.h"
 #include "view/smi.h"

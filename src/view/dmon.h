@@ -2,12 +2,6 @@
  * nvidia-smi's dmon and pmon. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "present/filter.h"
 #include "present/live.h"
 

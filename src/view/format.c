@@ -1,8 +1,6 @@
 /* Parses the words of --format into flags. */
 #include "view/format.h"
 
-#include <string.h>
-
 bool format_take(const struct format_word *words, void *to, const char *text)
 {
 	for (const char *at = text; *at;) {

@@ -1,10 +1,7 @@
 /* The words of a --format like csv,noheader: each sets a flag. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 /* A word and its flag. A table ends with a word that is NULL. */
 struct format_word {

@@ -3,13 +3,6 @@
  * memory rows. */
 #include "view/query.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "base/moment.h"
 #include "base/nearest.h"
 #include "render/rows.h"
 #include "render/text.h"

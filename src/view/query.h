@@ -2,11 +2,6 @@
  * that are byte for byte what scripts expect from nvidia-smi; or as JSON. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "render/json.h"
 #include "present/filter.h"
 #include "present/live.h"

@@ -2,15 +2,6 @@
  * cards and its versions. */
 #include "view/smi.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "base/file.h"
-#include "base/moment.h"
 #include "view/query.h"
 
 /* The driver's codes for a card that is lost, that needs a reset, that has no such value. */

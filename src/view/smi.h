@@ -3,11 +3,6 @@
  * read. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "present/filter.h"
 #include "present/live.h"
 #include "view/stat.h"

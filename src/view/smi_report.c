@@ -1,10 +1,4 @@
 /* The full report of nvidia-smi (-q) as text and as XML, from one table: smi.def. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-
-#include "base/moment.h"
 #include "render/html.h"
 #include "view/query.h"
 #include "view/smi.h"

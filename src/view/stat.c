@@ -2,12 +2,6 @@
  * the prefix "gua.". */
 #include "view/stat.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/moment.h"
 #include "render/json.h"
 
 /* Shorter idle times are not shown: the driver keeps ten seconds of samples, so "idle for 9 s"

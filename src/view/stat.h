@@ -2,11 +2,6 @@
  * with gpustat's keys. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "render/text.h"
 #include "present/filter.h"
 #include "present/live.h"

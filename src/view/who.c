@@ -1,13 +1,6 @@
 /* Finds, sorts and describes the holders of the cards, and writes messages to their users. */
 #include "view/who.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/size.h"
-#include "base/duration.h"
 #include "present/holders.h"
 #include "render/json.h"
 #include "render/rows.h"

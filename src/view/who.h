@@ -2,12 +2,6 @@
  * CSV. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
 #include "present/filter.h"
 #include "render/text.h"
 

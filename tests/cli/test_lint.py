@@ -48,6 +48,15 @@ def test_a_good_tree_passes(tmp_path):
     assert lint(tmp_path, GOOD) == ""
 
 
+def test_what_base_has_is_included_through_it(tmp_path):
+    """The headers that it brings in cannot include it, and each .c file begins with its own header."""
+    tree = {"base/base.h": '#include <string.h>\n\n#include "base/str.h"\n', "base/str.h": '#include "base/piece.h"\n',
+            "base/piece.h": "#include <string.h>\n", "base/str.c": '#include "base/str.h"\n', "base/log.h": '#include "base/base.h"\n'}
+    assert lint(tmp_path, tree) == ""
+    assert lint(tmp_path, {"base/log.h": "\n#include <string.h>\n", "model/state.c": '#include "base/str.h"\n'}) == (
+        "src/base/log.h:2: base/base.h has <string.h>\nsrc/model/state.c:1: base/base.h has \"base/str.h\"\n")
+
+
 @pytest.mark.parametrize("name, text, says", [
     ("base/a.c", '#include "model/state.h"\n', "src/base/a.c:1: base includes model"),
     ("audit/a.c", '\n#include "render/text.h"\n', "src/audit/a.c:2: audit includes render"),

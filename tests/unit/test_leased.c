@@ -3,12 +3,12 @@
 
 #include "classify/leased.h"
 
-static const int64_t open = INT64_MAX;
+static const int64_t unended = INT64_MAX;
 
 static struct card_lease lease(uint32_t owner, int64_t from_ms, int64_t to_ms)
 {
 	return (struct card_lease){
-		.owner = owner, .from_ms = from_ms, .to_ms = to_ms, .unknown_ms = open
+		.owner = owner, .from_ms = from_ms, .to_ms = to_ms, .unknown_ms = unended
 	};
 }
 
@@ -35,7 +35,7 @@ static void divide(const struct card_lease *all, size_t n, int64_t from_ms, int6
 static void test_time_is_cut_where_leases_change(void **state)
 {
 	(void)state;
-	struct card_lease all[] = { lease(0, 100, 400), lease(1, 200, open) };
+	struct card_lease all[] = { lease(0, 100, 400), lease(1, 200, unended) };
 	all[1].unknown_ms = 300;
 	static const int64_t cuts[] = { INT64_MIN, 100, 200, 300, 400, INT64_MAX };
 	for (size_t i = 0; i < 5; i++) {
@@ -49,8 +49,8 @@ static void test_time_is_cut_where_leases_change(void **state)
 static void test_each_owner_has_an_equal_part(void **state)
 {
 	(void)state;
-	struct card_lease all[] = { lease(0, 0, open), lease(0, 0, open), lease(0, 0, open),
-		lease(1, 0, open), lease(2, 0, 50) };
+	struct card_lease all[] = { lease(0, 0, unended), lease(0, 0, unended),
+		lease(0, 0, unended), lease(1, 0, unended), lease(2, 0, 50) };
 	struct parts parts;
 	divide(all, 5, 600, 1200, &parts);
 	assert_int_equal(parts.leased, LEASED_SURELY);
@@ -64,8 +64,8 @@ static void test_each_owner_has_an_equal_part(void **state)
 static void test_rounding_does_not_add_up(void **state)
 {
 	(void)state;
-	const struct card_lease all[] = { lease(0, 0, open), lease(1, 0, open),
-		lease(2, 0, open) };
+	const struct card_lease all[] = { lease(0, 0, unended), lease(1, 0, unended),
+		lease(2, 0, unended) };
 	const int64_t start = 1794528000000 + 1;
 	int64_t sums[3] = { 0 };
 	for (int64_t at = start; at < start + 3000; at++) {
@@ -85,7 +85,8 @@ static void test_rounding_does_not_add_up(void **state)
 static void test_a_scheduler_hides_a_pick(void **state)
 {
 	(void)state;
-	struct card_lease all[] = { lease(0, 0, open), lease(0, 0, 500), lease(1, 0, open) };
+	struct card_lease all[] = { lease(0, 0, unended), lease(0, 0, 500),
+		lease(1, 0, unended) };
 	struct parts parts;
 	all[0].pick = all[2].pick = true;
 	divide(all, 3, 0, 100, &parts);
@@ -99,7 +100,7 @@ static void test_a_scheduler_hides_a_pick(void **state)
 static void test_unknown_leases_count_by_themselves(void **state)
 {
 	(void)state;
-	struct card_lease all[] = { lease(0, 0, open), lease(1, 0, 200) };
+	struct card_lease all[] = { lease(0, 0, unended), lease(1, 0, 200) };
 	struct parts parts;
 	all[0].unknown_ms = 100;
 	divide(all, 2, 100, 200, &parts);
@@ -119,7 +120,7 @@ static void test_own_time_is_written_once(void **state)
 {
 	(void)state;
 	enum { MIDNIGHT = 1794528000 };
-	struct card_lease own = lease(0, 0, open);
+	struct card_lease own = lease(0, 0, unended);
 	struct leased_now now;
 	struct ledger ledger;
 	struct err e = { 0 };

@@ -88,7 +88,7 @@ static void fill(struct lives *l)
 	}
 }
 
-static int write(struct lives *l, struct store *s, struct err *e)
+static int write_lives(struct lives *l, struct store *s, struct err *e)
 {
 	struct tick t = { .at_ms = l->now_ms,
 		.cards = l->world->cards,
@@ -116,7 +116,7 @@ static void tick(struct lives *l, struct store *s)
 {
 	struct err e = { 0 };
 	fill(l);
-	if (write(l, s, &e) != 0)
+	if (write_lives(l, s, &e) != 0)
 		fail_msg("%s", e.text);
 	forget_ended(l);
 	l->now_ms += TICK_MS;
@@ -378,7 +378,7 @@ static void test_failed_tick_is_written_again(void **state)
 	fill(l);
 	/* As if the disk were full after the first rows. */
 	sqlite3_exec(store_handle(s), "PRAGMA max_page_count = 1", NULL, NULL, NULL);
-	assert_int_equal(write(l, s, &e), ERR_BUSY);
+	assert_int_equal(write_lives(l, s, &e), ERR_BUSY);
 	assert_int_equal(ask(w->path, CROWDS), 0);
 	assert_int_equal(ask(w->path, OWN), CROWD_LIVES + 1);
 	sqlite3_exec(store_handle(s), "PRAGMA max_page_count = 100000", NULL, NULL, NULL);
@@ -403,11 +403,11 @@ static void test_late_time(void **state)
 	tick(l, s);
 	end_life(l, &l->entries[0]);
 	fill(l);
-	assert_int_equal(write(l, s, &e), 0);
+	assert_int_equal(write_lives(l, s, &e), 0);
 	l->now_ms += DAY_S * 1000LL; /* the crowd of another day would be another row */
 	l->entries[0].dirty = true;
 	fill(l);
-	assert_int_equal(write(l, s, &e), 0);
+	assert_int_equal(write_lives(l, s, &e), 0);
 	assert_int_equal(ask(w->path, CROWDS), 1);
 	assert_int_equal(ask(w->path, OWN), CROWD_LIVES);
 	assert_int_equal(ask(w->path, "SELECT count(DISTINCT slot) FROM holding_1m JOIN process"

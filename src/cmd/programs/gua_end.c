@@ -1,19 +1,13 @@
 /* gua-end: the only program of gua that signals processes of other users. It needs CAP_KILL and
  * gives up all other privileges. gua-enforce talks to it over its standard input, a socket;
  * policy/end_server.h describes what it checks. */
-#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/err.h"
-#include "base/file.h"
 #include "policy/end_server.h"
 #include "proc/proc.h"
 

@@ -2,15 +2,7 @@
  * notifies people and asks for sessions to be ended, which gua itself cannot do. */
 #include <poll.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "cmd/enforce.h"
 #include "cmd/share/hand_over.h"
 #include "policy/channel.h"

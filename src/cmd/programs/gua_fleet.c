@@ -1,13 +1,7 @@
 /* gua-fleet: asks the engine of a fleet. It is a separate program because it links libcurl. */
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "audit/audit.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/scratch.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_fleet.h"

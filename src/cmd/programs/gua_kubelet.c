@@ -3,12 +3,8 @@
  * standard error, with exit status 1. All of the network is curl's: gRPC over a unix socket is
  * a POST of HTTP/2. */
 #include <curl/curl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
-#include "base/str.h"
+#include "base/base.h"
 
 enum { ANSWER_MAX = 64 << 20, FRAME_HEAD = 5, UNIMPLEMENTED = 12 };
 

@@ -1,27 +1,13 @@
 /* gua-lease: the program behind `gua lease watch`. It is a separate program because it asks a
  * scheduler, for which the recorder has neither the right nor the network. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/child.h"
-#include "base/clock.h"
-#include "base/duration.h"
 #include "base/fault.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/words.h"
 #include "cmd/cmd_lease.h"
 #include "cmd/share/hand_over.h"

@@ -3,11 +3,7 @@
  * status 0: the server accepted it; 1: it did not. It is the only program of gua enforce that
  * links curl. */
 #include <curl/curl.h>
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "policy/post.h"
 
 /* Ignores the body of the answer; without this, curl would print it. */

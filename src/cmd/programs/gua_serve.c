@@ -1,16 +1,9 @@
 /* gua-serve: the web server. It is a separate program because it links libmicrohttpd. */
-#include <errno.h>
 #include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/log.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_serve.h"

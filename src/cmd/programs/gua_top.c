@@ -1,10 +1,4 @@
 /* gua-top: the interactive view. It is a separate program because it links curses. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "cmd/cmd_top.h"

@@ -1,14 +1,6 @@
 /* Finds the user's own store and the system's, and decides between them. */
 #include "cmd/share/choose_db.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/log.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "store/identify.h"
 #include "store/statusfile.h"

@@ -1,10 +1,6 @@
 /* Chooses the store of a command that was given no --db. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/options.h"
 #include "store/store_list.h"
 

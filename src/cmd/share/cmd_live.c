@@ -1,18 +1,10 @@
 /* Opens the clock, source and store of the commands that show the cards now. */
 #include "cmd/share/cmd_live.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/duration.h"
-#include "base/file.h"
 #include "cmd/share/configure.h"
 #include "lease/lease_dir.h"
 #include "proc/pods.h"

@@ -1,15 +1,6 @@
 /* Finds and reads the files of the configuration. */
 #include "cmd/share/configure.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "base/log.h"
-
 /* The name for the settings of --set, besides the names of the files. */
 #define SET_OPTION "--set"
 enum { CONFIG_MAX_BYTES = 256 * 1024 };

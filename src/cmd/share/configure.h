@@ -2,8 +2,6 @@
  * over them. */
 #pragma once
 
-#include <limits.h>
-
 #include "cmd/cmd.h"
 #include "config/config.h"
 #include "config/settings.h"

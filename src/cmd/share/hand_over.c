@@ -1,12 +1,6 @@
 /* Finds and executes the program gua-NAME of a command that is not built in. */
 #include "cmd/share/hand_over.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/file.h"
 #include "version.h"
 
 /* Writes the path of the program into `path` if the directory contains it. */

@@ -1,9 +1,6 @@
 /* `gua NAME` runs gua-NAME if NAME is not built in, as in git. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
 #include "cmd/cmd.h"
 
 /* Executes gua-NAME: the one next to the running program, else the one that was installed with

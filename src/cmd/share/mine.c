@@ -1,11 +1,6 @@
 /* Finds the caller's name, and says what a user who may not read the store can do. */
 #include "cmd/share/mine.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/str.h"
 #include "proc/proc.h"
 #include "proc/user.h"
 

@@ -1,7 +1,6 @@
 /* A user's own time: the word "me" among users, and what to do without a store to read. */
 #pragma once
 
-#include "base/arena.h"
 #include "base/options.h"
 #include "model/process.h"
 

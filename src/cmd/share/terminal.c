@@ -1,18 +1,10 @@
 /* Asks the environment and the kernel about the terminal. */
 #include "cmd/share/terminal.h"
 
-#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 bool terminal_is_dumb(void)
 {

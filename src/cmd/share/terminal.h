@@ -2,9 +2,6 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "cmd/cmd.h"
 #include "render/text.h"

@@ -2,13 +2,6 @@
  * with made-up names in place of secrets. */
 #include "driver/capture/capture.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "base/names.h"
 #include "driver/capture/capture_call.h"
 #include "driver/capture/capture_layout.h"

@@ -3,11 +3,7 @@
  * its card is not asked again, and the capture goes on. */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "base/base.h"
 
 /* The first line of a capture. */
 #define NVML_CAPTURE_HEAD "gua-capture 1"

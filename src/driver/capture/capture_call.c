@@ -1,10 +1,6 @@
 /* Makes a call by its signature, and writes what it answered as text. */
 #include "driver/capture/capture_call.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver/nvml/nvml_decode.h"
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"

@@ -3,8 +3,6 @@
  * process that captures starts another helper. */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/helper.h"
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_lib.h"

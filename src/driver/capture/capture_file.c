@@ -1,14 +1,6 @@
 /* Reads a capture (gua-capture(5)): its lines, checked, become answers by call and subject. */
 #include "driver/capture/capture_file.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "driver/capture/capture.h"
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"

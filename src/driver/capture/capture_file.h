@@ -2,11 +2,7 @@
  * file comes from another host, so every line is checked when it is read. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_host.h"
 

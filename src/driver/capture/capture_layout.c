@@ -1,13 +1,6 @@
 /* Walks along a layout, member by member. */
 #include "driver/capture/capture_layout.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* One member. */
 struct member {
 	char kind;

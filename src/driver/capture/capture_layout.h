@@ -5,10 +5,7 @@
  * (text of N bytes), xN (N bytes in hexadecimal digits). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/str.h"
+#include "base/base.h"
 
 enum { CAPTURE_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
 

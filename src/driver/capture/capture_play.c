@@ -1,9 +1,6 @@
 /* Plays a capture: functions with the driver's own signatures, which answer from the file. */
 #include "driver/capture/capture_play.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"

@@ -6,8 +6,6 @@
  * The driver's functions get no context, so a process plays one capture at a time. */
 #pragma once
 
-#include "base/clock.h"
-#include "base/err.h"
 #include "driver/capture/capture_file.h"
 
 /* What a handle of a card, or of an instance, points to. */

@@ -1,19 +1,11 @@
 /* Starts helpers for sources, waits for them, and gives up those that do not answer. */
 #include "driver/host/apart.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/duration.h"
 #include "driver/host/apart_site.h"
 
 #define PATIENCE_MS 30000

@@ -8,9 +8,7 @@
  * the card that the first one was asking (driver/host/apart_site.h). */
 #pragma once
 
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "driver/source_host.h"
 
 struct apart;

@@ -1,9 +1,4 @@
 /* Runs in the process that opens a source and serves its calls. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "driver/host/apart_site.h"
 
 void apart_serve_begin(void *context, struct helper_place *unused)

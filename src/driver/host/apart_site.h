@@ -3,12 +3,6 @@
  * serving side. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/arena.h"
 #include "base/helper.h"
 #include "driver/host/apart.h"
 #include "driver/host/round.h"

@@ -1,9 +1,4 @@
 /* A source whose calls a helper makes: passes each call to it, and mirrors what it answers. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
 #include "driver/host/apart_site.h"
 
 /* Begins a request. */

@@ -2,10 +2,6 @@
  * newest sample. */
 #include "driver/host/round.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "driver/host/apart_site.h"
 
 void round_spacing_add(struct spacing *s, int64_t cost_us)

@@ -2,12 +2,7 @@
  * asks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/base.h"
 #include "driver/source.h"
 
 enum { SPACING_RECENT = 8 };

@@ -1,11 +1,6 @@
 /* Describes the structs that are sent, and writes and reads them by these descriptions. */
 #include "driver/host/wire.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-
 enum { CARDS_MAX = 1024, ITEMS_MAX = 1 << 20, XIDS_MAX = 1024 };
 #define XIDS_AS_BEFORE (-1)
 /* No host has been up for a million years. */

@@ -5,11 +5,6 @@
  * memory; but every length, text, enum and bool is checked, like bytes from outside. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/str.h"
 #include "driver/host/round.h"
 #include "driver/source.h"
 

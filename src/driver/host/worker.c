@@ -1,15 +1,10 @@
 /* Runs jobs in one thread, one at a time, with a deadline. */
 #include "driver/host/worker.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #define SOON_MS 50
 /* How long a host may take to end its work after it was interrupted. */

@@ -7,10 +7,7 @@
  * at the same time. libgua has only the thread. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 #include "driver/source.h"
 
 enum worker_job { JOB_OPEN, JOB_SCAN, JOB_DRAIN, JOB_LOOK, JOB_OWN };

@@ -3,12 +3,6 @@
  * round, and the next scan opens everything again. */
 #include "driver/nvml/nvml.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-
 /* From here on: errors of a card that the driver reports (XIDs). gua registers for them once
  * and collects them at each drain without waiting. */
 

@@ -3,10 +3,6 @@
  * whole, and the functions of each file. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/fault.h"
 #include "driver/capture/capture_play.h"
 #include "driver/nvml/nvml_host.h"

@@ -4,8 +4,7 @@
  * layout's number in the top byte. */
 #pragma once
 
-#include <stdint.h>
-
+#include "base/base.h"
 #include "driver/source_host.h"
 
 enum nvml_code {

@@ -3,9 +3,6 @@
  * process started or ended. */
 #include "driver/nvml/nvml.h"
 
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "driver/nvml/nvml_decode.h"
 
 enum {

@@ -1,8 +1,6 @@
 /* The table of calls, and the calls of metrics in the same form. */
 #include "driver/nvml/nvml_calls.h"
 
-#include <string.h>
-
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"

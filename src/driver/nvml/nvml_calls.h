@@ -3,9 +3,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* How a call is made. Most begin with the device, then come the numbers that the caller
  * chooses. OUT stands for the pointers to what it fills in. */

@@ -1,13 +1,6 @@
 /* Finds the devices and the cards that are audited: a device is one card; with MIG on, each of
  * its instances is a card. Devices are matched by UUID, so that a lost device is recognised
  * when it comes back. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_host.h"
 

@@ -1,9 +1,6 @@
 /* Decodes the driver's buffers. */
 #include "driver/nvml/nvml_decode.h"
 
-#include <math.h>
-#include <string.h>
-
 /* Reads a value of one type from the eight bytes. */
 #define VALUE(type)                                                                            \
 	({                                                                                     \

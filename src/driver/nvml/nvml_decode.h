@@ -1,10 +1,6 @@
 /* Converts the driver's buffers into readings: pure functions that check every value. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "model/reading.h"
 #include "driver/nvml/nvml_abi.h"
 

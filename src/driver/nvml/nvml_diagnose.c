@@ -2,11 +2,6 @@
  * is done. */
 #include "driver/nvml/nvml.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver/source.h"
 
 /* What is different in each place, by bit. */

@@ -1,7 +1,5 @@
 /* Energy and power of a card: the driver's counter where there is one, else power integrated
  * over time, joined into one sum that never decreases. */
-#include <math.h>
-
 #include "base/fault.h"
 #include "driver/nvml/nvml.h"
 

@@ -1,10 +1,6 @@
 /* Reads GPM counters. */
 #include "driver/nvml/nvml.h"
 
-#include <math.h>
-
-#include "base/log.h"
-
 enum {
 	APART_US = 100000,    /* two samples that are closer than this have no data */
 	METRIC_GRAPHICS = 1,  /* percent of the time in which anything ran */

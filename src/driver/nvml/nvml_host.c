@@ -2,17 +2,7 @@
 #include "driver/nvml/nvml_host.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
 #include "proc/proc.h"
 
 enum { SMALL_FILE = 4096 };

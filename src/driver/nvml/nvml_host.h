@@ -3,9 +3,7 @@
  * plain host. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base/base.h"
 #include "model/reading.h"
 #include "proc/proc_cards.h"
 

@@ -1,12 +1,6 @@
 /* Does a job in the best way that works on a card, remembers that way, and logs it once. */
 #include "driver/nvml/nvml.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/log.h"
-#include "base/str.h"
-
 static const struct job {
 	const char *name;
 	const char *ways[NVML_WAYS]; /* the symbols, best first */

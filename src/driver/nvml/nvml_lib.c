@@ -4,11 +4,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
 #include "driver/capture/capture_play.h"
 #include "driver/nvml/nvml_host.h"
 

@@ -2,10 +2,6 @@
  * symbols looked up and initialised; and what its codes mean. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
-#include "base/err.h"
 #include "driver/nvml/nvml_abi.h"
 
 enum nvml_list { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_LISTS };

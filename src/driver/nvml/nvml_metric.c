@@ -3,11 +3,6 @@
  * 20 ms; the running counters of that traffic are. */
 #include "driver/nvml/nvml_metric.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_calls.h"

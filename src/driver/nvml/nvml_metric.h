@@ -1,9 +1,6 @@
 /* Metrics of live views from the real driver: a table of calls (nvml_metrics.def). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "driver/nvml/nvml_calls.h"
 #include "model/metric.h"
 

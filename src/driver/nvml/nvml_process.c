@@ -1,7 +1,5 @@
 /* The processes on a card (the three process lists merged), and the used memory of a card: as
  * the driver reports it, or the sum over the processes. */
-#include <string.h>
-
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
 

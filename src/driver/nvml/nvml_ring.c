@@ -1,9 +1,6 @@
 /* Learns the properties of the driver's ring from its samples. */
 #include "driver/nvml/nvml_ring.h"
 
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "driver/nvml/nvml_decode.h"
 
 /* September 2001 in microseconds: a later stamp is from the wall clock, because no host is up

@@ -2,11 +2,7 @@
  * whether samples were lost, and which clock its stamps come from. Pure functions. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/clock.h"
+#include "base/base.h"
 #include "model/reading.h"
 
 /* The clock of the driver's stamps: usually the wall clock; on some boards they count from

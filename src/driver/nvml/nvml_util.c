@@ -1,9 +1,5 @@
 /* Utilisation of a card: the driver's ring of samples, drained from where the last drain ended,
  * or readings that are polled at drains and at glances. */
-#include <math.h>
-#include <string.h>
-
-#include "base/log.h"
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
 

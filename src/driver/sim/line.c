@@ -1,14 +1,6 @@
 /* Reads one line of a scenario, word by word. */
 #include "driver/sim/line.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/duration.h"
-
 int line_fail(const struct line *l, const char *format, ...)
 {
 	char text[400];

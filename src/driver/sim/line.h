@@ -2,11 +2,7 @@
  * scenario*.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
+#include "base/base.h"
 
 enum { LINE_WORDS_MAX = 64, LINE_CAP = 2048 };
 

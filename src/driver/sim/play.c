@@ -2,10 +2,6 @@
  * cards do in between, and answers questions about the current moment. */
 #include "driver/sim/play.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver/sim/play_state.h"
 
 int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e)

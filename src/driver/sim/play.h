@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/clock.h"
 #include "driver/sim/scenario.h"
 #include "model/metric.h"
 

@@ -2,8 +2,6 @@
  * card, gets or frees memory, or leaves. */
 #include "driver/sim/play_state.h"
 
-#include <string.h>
-
 static uint32_t running_pid(const struct play *p, size_t seat)
 {
 	if (!p->seats[seat].held)

@@ -1,11 +1,5 @@
 /* Computes the metrics of a scenario's cards from utilisation, memory and power, and from the
  * kind of card, which is known by its name. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
 #include "driver/sim/play.h"
 
 /* What a card has or is. */

@@ -1,8 +1,6 @@
 /* The state of a play. Private to play*.c. */
 #pragma once
 
-#include <stdint.h>
-
 #include "driver/sim/play.h"
 
 /* Entries that are kept of processes that left a card. */

@@ -3,13 +3,7 @@
 #include "driver/sim/scenario.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
-#include "base/str.h"
-#include "base/moment.h"
 #include "driver/sim/scenario_parse.h"
 
 /* The most ring entries for processes that used a card: this limits what playing may allocate.

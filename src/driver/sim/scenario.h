@@ -4,11 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/idmap.h"
 #include "base/names.h"
 #include "model/process.h"

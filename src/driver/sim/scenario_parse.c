@@ -1,13 +1,6 @@
 /* Reads the lines of a scenario that describe cards, MIG instances, processes and events. */
 #include "driver/sim/scenario_parse.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/array.h"
-#include "base/str.h"
-
 /* The largest power of a card is 100 kW, and the driver has 32 bits for it in milliwatts. */
 enum { POWER_FACTOR_MAX = 40 };
 

@@ -1,11 +1,4 @@
 /* The simulated source: plays a scenario instead of asking a driver. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/str.h"
 #include "driver/sim/play.h"
 #include "driver/source.h"
 #include "driver/use.h"

@@ -2,18 +2,6 @@
  * last simulation. */
 #include "store/policy/policy_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "policy.h"
 #include "store/foreign.h"
 #include "store/identify.h"

@@ -2,9 +2,6 @@
  * and arms. The schema is policy.sql. Only gua enforce writes it; reports and pages read it. */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/str.h"
 #include "model/policy.h"
 
 struct policy_file;

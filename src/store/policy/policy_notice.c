@@ -2,8 +2,6 @@
  * nothing. */
 #include "store/policy/policy_notice.h"
 
-#include <string.h>
-
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
 
