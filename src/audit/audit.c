@@ -398,7 +398,7 @@ static int describe(struct gather *g, const struct shown *s, struct err *e)
 		"SELECT " PROCESS_TEXT_COLUMNS ", pid, started_ms, user FROM process WHERE id "
 		"= %lld",
 		(long long)s->id);
-	if (sql_next(row, &rc, e)) {
+	if (sql_next(&row, &rc, e)) {
 		for (int i = 0; i < PROCESS_TEXTS; i++)
 			s->texts[i] = sql_text_copy(row, i, texts);
 		if (s->spell) {
@@ -676,9 +676,8 @@ int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *
 	choose_lives(&l);
 	if (rc == 0)
 		rc = sql_prepare(db, &row, e, "SELECT id, name FROM gpu");
-	while (sql_next(row, &rc, e))
+	while (sql_next(&row, &rc, e))
 		rc = name_lives(&l, &models, row, e);
-	sqlite3_finalize(row);
 	if (rc == 0)
 		rc = learn_lives(f, &l, &models, e);
 	if (rc)

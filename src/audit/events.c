@@ -63,9 +63,8 @@ int events_of(struct event_taker *t, const struct gather_file *file, struct err 
 		return rc;
 	rc = sql_prepare(file->db, &stmt, e, "%s", restarts ? EVENTS PAUSES : EVENTS);
 	sql_bind(stmt, SQL_INT(t->since_ms), SQL_INT(t->until_ms));
-	while (sql_next(stmt, &rc, e))
+	while (sql_next(&stmt, &rc, e))
 		rc = read_row(file, stmt, &row) ? t->take(t, &row, e) : 0;
-	sqlite3_finalize(stmt);
 	return rc;
 }
 

@@ -118,9 +118,8 @@ int gather_rows(struct gather *g, struct gather_file *file, const char *sql,
 	int rc = sql_prepare(file->db, &row, e, "%s", sql);
 	if (rc == 0 && sqlite3_bind_parameter_count(row))
 		sql_bind(row, SQL_RAW(g->q->present_of));
-	while (sql_next(row, &rc, e))
+	while (sql_next(&row, &rc, e))
 		rc = take(g, file, row, e);
-	sqlite3_finalize(row);
 	return rc;
 }
 

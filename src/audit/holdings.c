@@ -415,7 +415,7 @@ static int read_owners(
 		sql_bind(stmt, SQL_INT(p->items[from].process),
 			SQL_INT(p->items[to - 1].process));
 		size_t at = from;
-		while (sql_next(stmt, &rc, e))
+		while (rc == 0 && (rc = sql_step(stmt, e)) == 1)
 			rc = name_pairs(p, &at, stmt, e);
 		sqlite3_reset(stmt);
 	}
@@ -430,7 +430,7 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT gpu, process, last_active_ms FROM holder WHERE last_active_ms NOT "
 		"NULL");
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
 			.card = gather_card(file, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
@@ -438,7 +438,6 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 		if (pair && pair->last_active_ms < sqlite3_column_int64(stmt, 2))
 			pair->last_active_ms = sqlite3_column_int64(stmt, 2);
 	}
-	sqlite3_finalize(stmt);
 	return rc;
 }
 
@@ -590,9 +589,8 @@ static int read_leases(
 			lease_column(&g->q->by, 0), lease_column(&g->q->by, 1),
 			slot_tables[i].reserved, (long long)g->from_slot,
 			(long long)g->to_slot);
-		while (sql_next(row, &rc, e))
+		while (sql_next(&row, &rc, e))
 			rc = take_leased(&h, row, e);
-		sqlite3_finalize(row);
 	}
 	return rc;
 }

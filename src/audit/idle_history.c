@@ -19,7 +19,7 @@ static int read_run(struct idle_history *h, struct err *e)
 		"WHERE source <> 'import' OR %d ORDER BY source = 'import', run.id DESC LIMIT "
 		"1",
 		h->imports);
-	if (sql_next(row, &rc, e)) {
+	if (sql_next(&row, &rc, e)) {
 		h->any_run = true;
 		h->host = sql_int(row, 0, 0);
 		sql_text(row, 1, h->hostname, sizeof(h->hostname));
@@ -59,9 +59,8 @@ static int read_cards(struct idle_history *h, struct err *e)
 		"SELECT id, " SQL_CARD_COLUMNS
 		" FROM gpu WHERE host = %lld ORDER BY idx, mig_index",
 		(long long)h->host);
-	while (sql_next(row, &rc, e))
+	while (sql_next(&row, &rc, e))
 		rc = take_card(h, row, e);
-	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -191,14 +190,13 @@ static int take_rows(
 	struct idle_history *h, sqlite3_stmt *rows, bool known_only, int rc, struct err *e)
 {
 	struct reading r = { .holds = h->present && !known_only };
-	while (sql_next(rows, &rc, e)) {
+	while (sql_next(&rows, &rc, e)) {
 		if (idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0)) != IDMAP_NONE)
 			continue;
 		rc = read_member(&r, rows, e);
 		if (rc == 0 && (!known_only || names_has(&h->keys, 0, r.key)))
 			rc = take(h, &r, rows, e);
 	}
-	sqlite3_finalize(rows);
 	arena_finish(&r.texts);
 	return rc;
 }
@@ -210,7 +208,7 @@ static int read_unlisted(struct idle_history *h, struct err *e)
 	struct reading r = { 0 };
 	int rc = sql_prepare(
 		h->db, &rows, e, "SELECT " COLUMNS NO_CROWD UNLISTED, (long long)h->host);
-	while (sql_next(rows, &rc, e)) {
+	while (sql_next(&rows, &rc, e)) {
 		uint32_t process = idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0));
 		rc = process == IDMAP_NONE ? read_member(&r, rows, e) : 0;
 		if (rc == 0 && process == IDMAP_NONE) {
@@ -220,7 +218,6 @@ static int read_unlisted(struct idle_history *h, struct err *e)
 		if (rc == 0)
 			h->sessions[h->processes[process].session].unlisted = true;
 	}
-	sqlite3_finalize(rows);
 	arena_finish(&r.texts);
 	return rc;
 }
@@ -298,12 +295,11 @@ static int read_crowds(struct idle_history *h, struct err *e)
 	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS CROWDS "%s", (long long)h->host,
 		(long long)idle_history_first_ms(h), (long long)h->until_ms,
 		write_lately(lately, h));
-	while (sql_next(rows, &rc, e)) {
+	while (sql_next(&rows, &rc, e)) {
 		rc = read_member(&r, rows, e);
 		if (rc == 0)
 			rc = take_crowd(h, &r, sql_int(rows, AT_ID, 0), e);
 	}
-	sqlite3_finalize(rows);
 	arena_finish(&r.texts);
 	return rc;
 }
@@ -318,12 +314,11 @@ int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 		"first_seen_ms <= %lld AND (process.last_seen_ms >= %lld "
 		"OR " HOLDERS ")",
 		(long long)h->host, (long long)at_ms, (long long)at_ms);
-	while (sql_next(rows, &rc, e)) {
+	while (sql_next(&rows, &rc, e)) {
 		rc = read_member(&r, rows, e);
 		if (rc == 0 && names_find(&keys, 0, r.key, e) == IDMAP_NONE)
 			rc = ERR_WORLD;
 	}
-	sqlite3_finalize(rows);
 	int64_t n = rc ? -1 : (int64_t)keys.n;
 	arena_finish(&r.texts);
 	names_finish(&keys);
@@ -349,7 +344,7 @@ double idle_history_power(const struct idle_history *h, const char *uuid, int64_
 		(long long)(now_ms / 1000 - POWER_DAYS_S), CARD_IDLE_HELD, CARD_TRULY_IDLE,
 		(long long)POWER_LEAST_MS);
 	sql_bind(row, SQL_RAW(uuid));
-	if (sql_next(row, &rc, &unread) && sqlite3_column_type(row, 0) == SQLITE_FLOAT)
+	if (sql_next(&row, &rc, &unread) && sqlite3_column_type(row, 0) == SQLITE_FLOAT)
 		watt = sqlite3_column_double(row, 0);
 	sqlite3_finalize(row);
 	return watt;

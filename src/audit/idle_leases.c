@@ -116,9 +116,8 @@ int idle_leases_read(struct idle_history *h, struct err *e)
 		"gpu FROM leased_1d WHERE slot >= (SELECT min(first_seen_ms) / 1000 - 86400 "
 		"FROM lease AS l WHERE %s)) AS d ON d.lease = l.id WHERE %s ORDER BY l.id",
 		write_window(window, h), window);
-	while (sql_next(rows, &rc, e))
+	while (sql_next(&rows, &rc, e))
 		rc = take_card(h, rows, e);
-	sqlite3_finalize(rows);
 	return rc;
 }
 
@@ -188,17 +187,15 @@ int idle_leases_read_use(struct idle_history *h, struct err *e)
 			"AND slot < %lld",
 			window, window, window, t->holding, (long long)(first_s - t->seconds),
 			(long long)until_s);
-		while (sql_next(rows, &rc, e))
+		while (sql_next(&rows, &rc, e))
 			rc = take_use(h, t->seconds * 1000, rows, e);
-		sqlite3_finalize(rows);
 		rows = NULL;
 		if (rc == 0)
 			rc = sql_prepare(h->db, &rows, e, BY_NOBODY, t->usage, window,
 				(long long)(first_s - t->seconds), (long long)until_s,
 				t->holding);
-		while (sql_next(rows, &rc, e))
+		while (sql_next(&rows, &rc, e))
 			rc = take_use(h, t->seconds * 1000, rows, e);
-		sqlite3_finalize(rows);
 		rows = NULL;
 		if (rc == 0)
 			rc = sql_prepare(h->db, &rows, e,
@@ -206,9 +203,8 @@ int idle_leases_read_use(struct idle_history *h, struct err *e)
 				"%lld AND slot < %lld",
 				t->reserved, (long long)(first_s - t->seconds),
 				(long long)until_s);
-		while (sql_next(rows, &rc, e))
+		while (sql_next(&rows, &rc, e))
 			rc = take_doubt(h, t->seconds * 1000, rows, e);
-		sqlite3_finalize(rows);
 	}
 	return rc;
 }

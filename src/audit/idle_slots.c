@@ -365,7 +365,7 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 		"SELECT process, gpu, begin_ms, end_ms FROM spell WHERE end_ms > %lld "
 		"UNION ALL SELECT process, gpu, begin_ms, end_ms FROM open_spell",
 		(long long)first_ms);
-	while (sql_next(rows, &rc, e)) {
+	while (sql_next(&rows, &rc, e)) {
 		const struct stretch s = { idmap_get(&h->process_ids, sql_int(rows, 0, 0)),
 			idmap_get(&h->card_ids, sql_int(rows, 1, 0)), sql_int(rows, 2, -1),
 			sql_int(rows, 3, -1) };
@@ -376,7 +376,6 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 		else
 			f->stretches[f->n_stretches++] = s;
 	}
-	sqlite3_finalize(rows);
 	if (f->n_stretches)
 		qsort(f->stretches, f->n_stretches, sizeof(*f->stretches), compare_stretches);
 	for (size_t i = 0; i < f->n_stretches; i++)
@@ -472,8 +471,7 @@ int idle_slots_read_held(struct idle_history *h, struct err *e)
 		"mem_peak_kib "
 		"FROM open_spell AS o WHERE o.gpu = holder.gpu AND o.process = "
 		"holder.process)), kind FROM holder");
-	while (sql_next(rows, &rc, e))
+	while (sql_next(&rows, &rc, e))
 		rc = take_holder(h, rows, e);
-	sqlite3_finalize(rows);
 	return rc;
 }

@@ -149,11 +149,10 @@ static int read_leases(const struct gather *g, struct gather_file *file, struct 
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(file->db, &stmt, e, "SELECT -1 - id, " LEASE_JOB " FROM lease");
-	while (sql_next(stmt, &rc, e))
+	while (sql_next(&stmt, &rc, e))
 		if (restriction_takes_job_of(&g->q->only, stmt, 1) &&
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
-	sqlite3_finalize(stmt);
 	return rc;
 }
 
@@ -166,7 +165,7 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT id, user, coalesce(notebook_path, notebook, ''), job, job_task FROM "
 		"process ORDER BY id");
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		sql_text(stmt, 1, user, sizeof(user));
 		if (strcmp(user, last) != 0) {
 			if (names_find(&file->users, 0, user, e) == IDMAP_NONE)
@@ -180,7 +179,6 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
 	}
-	sqlite3_finalize(stmt);
 	if (rc == 0 && g->q->only.lists[ONLY_JOB].n)
 		rc = read_leases(g, file, e);
 	if (rc == 0 && sqlite3_create_function(file->db, "wanted", 1,

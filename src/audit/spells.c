@@ -132,7 +132,8 @@ static int read_rest(struct spell_fold *s, struct err *e)
 		struct audit_spell *item = &s->to->items[i];
 		sql_bind(row, SQL_INT(item->spell.end_ms), SQL_INT(item->gpu),
 			SQL_INT(item->id));
-		if (sql_next(row, &rc, e)) {
+		if ((rc = sql_step(row, e)) == 1) {
+			rc = 0;
 			int64_t how = sql_int(row, 2, -1);
 			item->spell.mem_peak_kib = sql_int(row, 0, -1);
 			item->spell.energy_mj = sql_int(row, 1, -1);

@@ -166,7 +166,7 @@ int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e
 	int rc = sql_prepare(file->db, &row, e, BOUNDS_SQL, start_of(from, 0),
 		start_of(last, 0), start_of(from, 1), start_of(last, 1), start_of(from, 2),
 		start_of(last, 2));
-	if (sql_next(row, &rc, e)) {
+	if (sql_next(&row, &rc, e)) {
 		set_bounds(file, row);
 		if (from < to)
 			widen(file, row);

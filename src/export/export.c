@@ -278,18 +278,16 @@ struct export_marks export_marks(struct export *x, struct window window)
 	sqlite3_stmt *stmt = NULL;
 	char source[SOURCE_LIST_CAP];
 	struct export_marks marks = { false, false };
-	if (sql_prepare(x->db, &stmt, &ignored,
-		    "SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
-		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1") == 0) {
-		sql_bind(stmt, SQL_INT(window.since_ms), SQL_INT(window.until_ms));
-		while (sql_step(stmt, &ignored) == 1) {
-			sql_text(stmt, 0, source, sizeof(source));
-			bool captured = source_is_captured(source);
-			marks.captured |= captured;
-			marks.simulated |= !captured && source_is_invented(source);
-		}
+	int rc = sql_prepare(x->db, &stmt, &ignored,
+		"SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
+		"max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1");
+	sql_bind(stmt, SQL_INT(window.since_ms), SQL_INT(window.until_ms));
+	while (sql_next(&stmt, &rc, &ignored)) {
+		sql_text(stmt, 0, source, sizeof(source));
+		bool captured = source_is_captured(source);
+		marks.captured |= captured;
+		marks.simulated |= !captured && source_is_invented(source);
 	}
-	sqlite3_finalize(stmt);
 	return marks;
 }
 
@@ -299,12 +297,11 @@ static int read_host(char dst[EXPORT_HOST_CAP], sqlite3 *db, bool *several, stru
 	sqlite3_stmt *stmt = NULL;
 	char name[EXPORT_HOST_CAP];
 	int rc = sql_prepare(db, &stmt, e, "SELECT DISTINCT hostname FROM host");
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		sql_text(stmt, 0, name, sizeof(name));
 		*several |= *dst && strcmp(dst, name) != 0;
 		str_copy(dst, EXPORT_HOST_CAP, name);
 	}
-	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;
 }
 

@@ -56,7 +56,7 @@ static int read_slots(struct history *h, struct err *e)
 		"SELECT slot, max(seconds), count(DISTINCT gpu) FROM " SLOTS(
 			"usage") " WHERE ms > 0 AND " OWN_CARDS " GROUP BY slot ORDER BY slot",
 		e);
-	while (sql_next(h->row, &rc, e)) {
+	while (sql_next(&h->row, &rc, e)) {
 		struct history_slot slot = { .from_s = sql_int(h->row, 0, 0),
 			.cards = sql_int(h->row, 2, 0) };
 		slot.to_s = slot.from_s + sql_int(h->row, 1, 60);
@@ -102,7 +102,7 @@ static int name_users(struct history *h, struct err *e)
 			scrape_namespace_sql(h->names));
 	if (rc == 0)
 		rc = sql_prepare(h->db, &add, e, "INSERT INTO who VALUES (?1, ?2)");
-	while (sql_next(users, &rc, e)) {
+	while (sql_next(&users, &rc, e)) {
 		char user[IDENTITY_NAME_CAP], name[IDENTITY_NAME_CAP];
 		sql_text(users, 0, user, sizeof(user));
 		scrape_identity_name(
@@ -112,7 +112,6 @@ static int name_users(struct history *h, struct err *e)
 		rc = sql_step(add, e);
 		sqlite3_reset(add);
 	}
-	sqlite3_finalize(users);
 	sqlite3_finalize(add);
 	return rc;
 }

@@ -197,7 +197,7 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 			"total_user AS t ON t.host = i.host AND t.user = i.user "
 			"WHERE i.host = " SCRAPE_HOST " GROUP BY i.user ORDER BY place, i.user",
 			scrape_namespace_sql(names));
-	while (sql_next(row, &rc, e)) {
+	while (sql_next(&row, &rc, e)) {
 		sql_text(row, 0, u.user, sizeof(u.user));
 		u.place = sql_int(row, 1, 0);
 		u.first_ms = sql_int(row, 2, 0);
@@ -210,7 +210,6 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 			known_ms[i] += u.ms[i];
 		rc = add_user(s, names, &u, now_ms, e);
 	}
-	sqlite3_finalize(row);
 	return rc ? rc : set_unknown(s, db, known_ms, e);
 }
 
@@ -248,7 +247,7 @@ static int read_run(
 		"source, (SELECT driver FROM host WHERE host.id = run.host), "
 		"(SELECT max(leases) FROM run AS any WHERE any.host = run.host) FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1");
-	if (sql_next(row, &rc, e)) {
+	if (sql_next(&row, &rc, e)) {
 		s->any_run = true;
 		s->last_tick_ms = sql_int(row, 0, 0);
 		s->started_ms = sql_int(row, 1, 0);
@@ -300,7 +299,7 @@ static int read_totals(struct scrape *s, sqlite3 *db, struct err *e)
 {
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e, "SELECT gpu, state, ms, energy_mj FROM total_gpu");
-	while (sql_next(row, &rc, e)) {
+	while (sql_next(&row, &rc, e)) {
 		struct scrape_card *c = find_card(s, sql_int(row, 0, -1));
 		int64_t state = sql_int(row, 1, -1);
 		if (!c || state < 0 || state >= CARD_STATES)
@@ -309,7 +308,6 @@ static int read_totals(struct scrape *s, sqlite3 *db, struct err *e)
 		c->energy_mj[state] = sql_int(row, 3, 0);
 		c->has_energy |= c->energy_mj[state] > 0;
 	}
-	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -319,12 +317,11 @@ static int read_counts(
 {
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e, "%s", sql);
-	while (sql_next(row, &rc, e)) {
+	while (sql_next(&row, &rc, e)) {
 		struct scrape_card *c = find_card(s, sql_int(row, 0, -1));
 		if (c)
 			*(int64_t *)((char *)c + place) = sql_int(row, 1, 0);
 	}
-	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -360,7 +357,7 @@ static int read_spells(struct scrape *s, sqlite3 *db, struct err *e)
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e,
 		"SELECT sum(how_ended = 0), sum(how_ended = 1), sum(how_ended = 2) FROM spell");
-	if (sql_next(row, &rc, e))
+	if (sql_next(&row, &rc, e))
 		for (int i = 0; i < SPELL_STOPPED; i++)
 			s->spells_ended[i] = sql_int(row, i, 0);
 	sqlite3_finalize(row);

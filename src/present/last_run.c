@@ -68,7 +68,7 @@ static int read_runs(struct last_run *n, struct err *e)
 		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
 		"count_graphics, source, spell_ms FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC");
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		sql_text(stmt, RUN_WHERE, before, sizeof(before));
 		if (!n->any_run) {
 			take_newest(n, stmt);
@@ -245,9 +245,8 @@ static int read_holders(struct last_run *n, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = ask_holders(n, &stmt, e);
-	while (sql_next(stmt, &rc, e))
+	while (sql_next(&stmt, &rc, e))
 		rc = add_holder(n, stmt, e);
-	sqlite3_finalize(stmt);
 	return rc;
 }
 
@@ -388,7 +387,7 @@ static int walk_table(struct last_run *n, struct walks *w, const struct slot_tab
 		"SELECT slot, state, ms, gpu FROM %s WHERE slot >= %lld AND slot < %lld "
 		"ORDER BY slot DESC, gpu DESC",
 		t->usage, (long long)range[0], (long long)range[1]);
-	while (--w->rows_left > 0 && sql_next(stmt, &rc, e)) {
+	while (--w->rows_left > 0 && sql_next(&stmt, &rc, e)) {
 		int64_t card = sqlite3_column_int64(stmt, 3);
 		bool ended = false;
 		for (size_t i = 0; i < w->n; i++) {
@@ -453,7 +452,7 @@ static int walk_hours(struct last_run *n, struct walks *w, struct err *e)
 	int64_t hour = -1;
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT slot, state, ms, gpu FROM usage_hour ORDER BY slot DESC");
-	while (!all_ended(w) && --w->rows_left > 0 && sql_next(stmt, &rc, e)) {
+	while (!all_ended(w) && --w->rows_left > 0 && sql_next(&stmt, &rc, e)) {
 		int64_t slot = sql_int(stmt, 0, 0), state = sql_int(stmt, 1, -1);
 		int64_t ms = sql_int(stmt, 2, 0), card = sqlite3_column_int64(stmt, 3);
 		if (slot != hour && hour >= 0)

@@ -122,7 +122,7 @@ void past_recall(struct past *p, const char *boot_id,
 		"(SELECT process FROM holder) AND start_ticks <> 0 "
 		"AND (SELECT boot_id FROM run WHERE run.id = process.run) = ?1");
 	sqlite3_bind_text(stmt, 1, boot_id, -1, SQLITE_STATIC);
-	while (sql_next(stmt, &rc, &unread)) {
+	while (sql_next(&stmt, &rc, &unread)) {
 		struct process_id id = { .pid = (uint32_t)sql_int(stmt, PID, 0),
 			.start_ticks = (uint64_t)sql_int(stmt, TICKS, 0),
 			.started_ms = -1 };
@@ -130,7 +130,6 @@ void past_recall(struct past *p, const char *boot_id,
 		if (is_complete(p, &id))
 			take(context, &id);
 	}
-	sqlite3_finalize(stmt);
 }
 
 int64_t past_floor(struct past *p, const char *model)
@@ -175,12 +174,11 @@ static int read_minutes(struct sqlite3 *db, const char *sql, const char *uuid,
 		sqlite3_bind_int64(stmt, 3, id->pid);
 		sqlite3_bind_int64(stmt, 4, (int64_t)id->start_ticks);
 	}
-	for (; sql_next(stmt, &rc, &unread); rows++) {
+	for (; sql_next(&stmt, &rc, &unread); rows++) {
 		int64_t at = sql_int(stmt, 0, 0) / 60 - minutes->from, ms = sql_int(stmt, 2, 0);
 		if (at >= 0 && (size_t)at < minutes->n && ms > 0)
 			minutes->pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
 	}
-	sqlite3_finalize(stmt);
 	return rc ? rc : rows;
 }
 

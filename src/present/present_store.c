@@ -70,13 +70,12 @@ int present_store_cards(struct store_cards *c, struct sqlite3 *db, struct err *e
 		"1");
 	if (!rc)
 		rc = sql_prepare(db, &row, e, "%s", cards_sql);
-	while (sql_next(row, &rc, e)) {
+	while (sql_next(&row, &rc, e)) {
 		if (array_one_more(&c->cards, c->n))
 			take_card(&c->cards[c->n++], row);
 		else
 			rc = err_memory(e);
 	}
-	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -134,7 +133,7 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT hostname, driver FROM host ORDER BY id = (SELECT host FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1) DESC LIMIT 1");
-	if (sql_next(stmt, &rc, e)) {
+	if (sql_next(&stmt, &rc, e)) {
 		sql_text(stmt, 0, h->hostname, sizeof(h->hostname));
 		sql_text(stmt, 1, h->driver, sizeof(h->driver));
 	}
@@ -205,13 +204,12 @@ static int read_states(struct adding *a, struct err *e)
 		"state, ms FROM usage_1m UNION ALL SELECT slot, gpu, state, ms FROM usage_5m) "
 		"WHERE slot >= %lld AND ms > 0 GROUP BY gpu, state ORDER BY newest",
 		(long long)(a->now.last_tick_ms / 1000 - LAST_FIVE_S));
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		int64_t state = sql_int(stmt, 1, CARD_UNOBSERVED);
 		if (c && state >= 0 && state < CARD_STATES)
 			c->state = (enum card_state)state;
 	}
-	sqlite3_finalize(stmt);
 	return rc;
 }
 
@@ -227,7 +225,7 @@ static int read_leases(struct adding *a, struct err *e)
 		"ended_ms IS NULL ORDER BY since_ms, lease.id",
 		(long long)((a->now.last_tick_ms / 1000 - 1) / 60 * 60),
 		(long long)((a->now.last_tick_ms / 1000 - LAST_SLOTS_S) / 86400 * 86400));
-	while (sql_next(stmt, &rc, e)) {
+	while (sql_next(&stmt, &rc, e)) {
 		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		struct lease lease = { .kind = (enum lease_kind)sql_int(stmt, 1, 0),
 			.since_ms = sql_int(stmt, 4, 0),
@@ -238,7 +236,6 @@ static int read_leases(struct adding *a, struct err *e)
 		if (c && lease.kind < LEASE_KINDS)
 			present_add_lease(c, &lease);
 	}
-	sqlite3_finalize(stmt);
 	return rc;
 }
 

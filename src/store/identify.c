@@ -219,7 +219,7 @@ static int read_origin(sqlite3 *db, const char *path, char origin[ORIGIN_CAP], s
 	sqlite3_stmt *row = NULL;
 	char found[128] = "", host[160], machine[80], source[64];
 	int rc = sql_prepare(db, &row, e, "PRAGMA quick_check(1)");
-	if (sql_next(row, &rc, e))
+	if (sql_next(&row, &rc, e))
 		sql_text(row, 0, found, sizeof(found));
 	sqlite3_finalize(row);
 	if (rc)
@@ -229,7 +229,7 @@ static int read_origin(sqlite3 *db, const char *path, char origin[ORIGIN_CAP], s
 	rc = sql_prepare(db, &row, e,
 		"SELECT hostname, machine_id, source, started_ms FROM run JOIN host ON "
 		"host.id = run.host ORDER BY started_ms, run.id LIMIT 1");
-	if (sql_next(row, &rc, e)) {
+	if (sql_next(&row, &rc, e)) {
 		sql_text(row, 0, host, sizeof(host));
 		sql_text(row, 1, machine, sizeof(machine));
 		sql_text(row, 2, source, sizeof(source));

@@ -51,16 +51,15 @@ static int read_cards(struct recorded *r, sqlite3 *db, const char *hostname)
 		"SELECT gpu.id, gpu.uuid FROM gpu JOIN host ON host.id = gpu.host "
 		"WHERE host.hostname = ?");
 	sql_bind(row, SQL_RAW(hostname));
-	while (sql_next(row, &rc, NULL)) {
+	while (sql_next(&row, &rc, NULL)) {
 		if (!array_one_more(&r->cards, r->n)) {
 			rc = ERR_WORLD;
-			break;
+			continue;
 		}
 		struct recorded_card *c = &r->cards[r->n++];
 		*c = (struct recorded_card){ .gpu = sqlite3_column_int64(row, 0) };
 		str_copy(c->uuid, sizeof(c->uuid), sql_raw(row, 1));
 	}
-	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -69,13 +68,12 @@ static int read_slots(struct recorded *r, sqlite3 *db, const struct slot_table *
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(
 		db, &row, NULL, "SELECT slot, gpu FROM %s ORDER BY slot, gpu", t->usage);
-	while (sql_next(row, &rc, NULL)) {
+	while (sql_next(&row, &rc, NULL)) {
 		int64_t slot = sqlite3_column_int64(row, 0);
 		struct recorded_card *c = find_gpu(r, sqlite3_column_int64(row, 1));
 		if (c && !add_span(c, (struct recorded_span){ slot, slot + t->seconds }))
 			rc = ERR_WORLD;
 	}
-	sqlite3_finalize(row);
 	return rc;
 }
 

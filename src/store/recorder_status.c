@@ -33,7 +33,7 @@ static int read_run(struct store_status *s, sqlite3 *db)
 		" coalesce(ended_ms, -1), coalesce(how_ended, ''), host, coalesce((SELECT"
 		" hostname FROM host WHERE host.id = run.host), '') FROM run"
 		" WHERE source <> 'import' ORDER BY id DESC LIMIT 1");
-	if (sql_next(q, &rc, NULL)) {
+	if (sql_next(&q, &rc, NULL)) {
 		s->any_run = true;
 		sql_text(q, 0, s->source, sizeof(s->source));
 		sql_text(q, 1, s->version, sizeof(s->version));
@@ -50,10 +50,9 @@ static int read_run(struct store_status *s, sqlite3 *db)
 		return rc;
 	rc = sql_prepare(
 		db, &q, NULL, "SELECT status FROM gpu WHERE host = %lld", (long long)host);
-	while (sql_next(q, &rc, NULL))
+	while (sql_next(&q, &rc, NULL))
 		for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
 			s->cards[i] += strcmp(sql_raw(q, 0), card_status_names[i]) == 0;
-	sqlite3_finalize(q);
 	return rc;
 }
 

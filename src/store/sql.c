@@ -220,12 +220,16 @@ int sql_step(sqlite3_stmt *stmt, struct err *e)
 	return rc == SQLITE_DONE ? 0 : sql_failed(sqlite3_db_handle(stmt), e);
 }
 
-bool sql_next(sqlite3_stmt *stmt, int *rc, struct err *e)
+bool sql_next(sqlite3_stmt **stmt, int *rc, struct err *e)
 {
-	int found = *rc ? 0 : sql_step(stmt, e);
+	int found = *rc ? 0 : sql_step(*stmt, e);
+	if (found == 1)
+		return true;
 	if (found < 0)
 		*rc = found;
-	return found == 1;
+	sqlite3_finalize(*stmt);
+	*stmt = NULL;
+	return false;
 }
 
 int sql_number(sqlite3 *db, int64_t *number, struct err *e, const char *format, ...)

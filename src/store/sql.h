@@ -89,9 +89,10 @@ int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *for
 	__attribute__((format(printf, 4, 5)));
 /* Steps: 1: there is a row; 0: done; negative: failed, with `e` set. */
 int sql_step(sqlite3_stmt *stmt, struct err *e);
-/* The same for a loop over rows. True: there is a row, and *rc is 0. Does nothing if *rc is not
- * 0. */
-bool sql_next(sqlite3_stmt *stmt, int *rc, struct err *e);
+/* The same for a loop over rows, if *rc is 0. True: there is a row, and *rc is 0. False: there
+ * is none, or *rc is not 0; *stmt is finalized and becomes NULL, which a loop that runs to its
+ * end need not do. */
+bool sql_next(sqlite3_stmt **stmt, int *rc, struct err *e);
 /* Sets *number from one row. It is unchanged if there is no row or the value is NULL. */
 int sql_number(sqlite3 *db, int64_t *number, struct err *e, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
