@@ -64,7 +64,7 @@ static enum verdict judge_fault(const struct client_request *r, CURLcode code, s
 		err_set(e, ERR_WORLD,
 			"no complete answer within %s; ask for a shorter time, or for more "
 			"patience with --timeout",
-			duration_option(r->client->options.timeout_ms).text);
+			duration_option(r->client->options.conf.timeout_ms).text);
 		return VERDICT_BAD;
 	}
 	while (fault < end && fault->code != code)
@@ -230,7 +230,7 @@ static int read_params(struct client *c, const struct client_options *o, struct 
 {
 	static const char *const usual[][2] = { { "partial_response", "false" },
 		{ "dedup", "true" }, { "max_source_resolution", "0s" } };
-	int rc = o->param ? add_param(c, o->param, e) : 0;
+	int rc = o->conf.param ? add_param(c, o->conf.param, e) : 0;
 	for (size_t i = 0; o->params && i < o->params->n && rc == 0; i++)
 		rc = add_param(c, o->params->items[i], e);
 	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
@@ -243,7 +243,7 @@ static int read_params(struct client *c, const struct client_options *o, struct 
 }
 
 /* Reads the secrets and checks the files that the options name. */
-static int read_credentials(struct client *c, const struct client_options *o, struct err *e)
+static int read_credentials(struct client *c, const struct config_fleet *o, struct err *e)
 {
 	const char *const paths[] = { o->cert_file, o->key_file, o->ca_file };
 	int rc = 0;
@@ -265,21 +265,21 @@ static int read_credentials(struct client *c, const struct client_options *o, st
 static int read_options(struct client *c, const struct client_options *o, struct err *e)
 {
 	c->options = *o;
-	int rc = read_url(c, o->url, e);
+	int rc = read_url(c, o->conf.url, e);
 	if (rc == 0)
-		rc = read_credentials(c, o, e);
-	if (rc == 0 && o->header)
-		rc = add_header(c, o->header, true, e);
+		rc = read_credentials(c, &o->conf, e);
+	if (rc == 0 && o->conf.header)
+		rc = add_header(c, o->conf.header, true, e);
 	for (size_t i = 0; o->headers && i < o->headers->n && rc == 0; i++)
 		rc = add_header(c, o->headers->items[i], false, e);
 	if (rc == 0)
-		rc = read_header_file(c, o->header_file, e);
+		rc = read_header_file(c, o->conf.header_file, e);
 	return rc ? rc : read_params(c, o, e);
 }
 
 static void set_credentials(CURL *easy, const struct client *c)
 {
-	const struct client_options *o = &c->options;
+	const struct config_fleet *o = &c->options.conf;
 	if (c->bearer) {
 		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, c->bearer);
 		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
@@ -326,7 +326,7 @@ static bool make_handle(struct client_request *r)
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "gua-fleet/" GUA_VERSION);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->options.timeout_ms);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->options.conf.timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L * 1024);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -484,7 +484,7 @@ static int end(struct client *c, struct client_request *r, CURLcode code, struct
 	enum verdict verdict = verdict_of(r, code, e);
 	if (verdict != VERDICT_GOOD)
 		err_prefix(e, "%s", c->shown_url);
-	bool again = verdict == VERDICT_AGAIN && r->tries <= c->options.retries;
+	bool again = verdict == VERDICT_AGAIN && r->tries <= c->options.conf.retries;
 	r->not_before_us = again ? clock_monotonic_us() + 1000 * wait_ms(r) : 0;
 	stop(c, r);
 	if (again)

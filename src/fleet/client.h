@@ -4,21 +4,14 @@
 #pragma once
 
 #include "base/options.h"
+#include "config/config.h"
 #include "fleet/engine_answer.h"
 
 struct client_options {
-	const char *url;		  /* may have a path; no user or password */
-	const char *bearer_file;	  /* a token; NULL: none, as for all that follow */
-	const char *basic_file;		  /* "USER:PASSWORD" */
-	const char *cert_file, *key_file; /* of the client */
-	const char *ca_file;		  /* certificates to trust instead of the system's */
-	const struct text_list *headers;  /* "NAME: VALUE" */
-	const char *header, *header_file; /* one more; lines of them */
-	const struct text_list *params;	  /* "NAME=VALUE", added to each query */
-	const char *param;		  /* one more */
-	int64_t timeout_ms;		  /* of one query */
-	int64_t retries;		  /* retries of one query, after temporary faults */
-	int64_t body_max;		  /* bytes of one answer */
+	struct config_fleet conf;	 /* url: may have a path; no user or password */
+	const struct text_list *headers; /* "NAME: VALUE", in addition to those of `conf` */
+	const struct text_list *params;	 /* "NAME=VALUE", the same; added to each query */
+	int64_t body_max;		 /* bytes of one answer */
 };
 
 /* One question. Set `path` and `answer`, and add parameters; zero the rest. */

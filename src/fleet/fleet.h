@@ -18,12 +18,6 @@
 
 enum { FLEET_LABELS = 4, HOST_KEY_CAP = 512 };
 
-struct fleet_options {
-	struct client_options client;
-	const char *match;	/* "{job=\"gua\"}", with or without braces; NULL: all */
-	const char *host_label; /* "instance"; several with commas */
-};
-
 struct fleet {
 	struct client *client;
 	char *matchers; /* without braces */
@@ -35,7 +29,7 @@ struct fleet {
 	int64_t timeout_ms;
 };
 
-int fleet_open(struct fleet *f, const struct fleet_options *o, struct err *e);
+int fleet_open(struct fleet *f, const struct client_options *o, struct err *e);
 void fleet_close(struct fleet *f);
 
 /* Asks which engine it is, and its version. */

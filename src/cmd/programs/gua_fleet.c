@@ -105,22 +105,10 @@ static int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,
 			"no engine is known: give --from http://HOST:9090, or url in [fleet] "
 			"of "
 			"gua.conf");
-	const struct fleet_options o = { .client = { .url = url,
-						 .bearer_file = c->bearer_file,
-						 .basic_file = c->basic_file,
-						 .cert_file = c->cert_file,
-						 .key_file = c->key_file,
-						 .ca_file = c->ca_file,
-						 .headers = &v->headers,
-						 .header = c->header,
-						 .header_file = c->header_file,
-						 .params = &v->params,
-						 .param = c->param,
-						 .timeout_ms = c->timeout_ms,
-						 .retries = c->retries,
-						 .body_max = BODY_MAX },
-		.match = c->match,
-		.host_label = c->host_label };
+	struct client_options o = {
+		.conf = *c, .headers = &v->headers, .params = &v->params, .body_max = BODY_MAX
+	};
+	o.conf.url = url;
 	int rc = fleet_open(f, &o, e);
 	if (rc == 0 && isatty(STDERR_FILENO))
 		client_watch(f->client, show_progress, NULL);
