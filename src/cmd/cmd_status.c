@@ -73,7 +73,7 @@ static void print_text(struct str *out, const struct recorder_status *s)
 				card_status_names[i]);
 			separator = ", ";
 		}
-		str_add(out, "\n");
+		str_add(out, s->recorder.unread ? " when last read\n" : "\n");
 	}
 	add_store(out, s);
 	if (pid && !recorder_status_fault(s, 0))

@@ -43,6 +43,7 @@ struct recorder {
 	struct lease_dir *leases; /* NULL: none are read */
 	struct watch watch;
 	struct round *round; /* belongs to the worker: used only between its jobs */
+	int64_t born_us;     /* boot time: when it first tried to open the source */
 	bool late;	     /* its job has not ended in time: r->round must not be used */
 	bool stopped;	     /* a stop was requested */
 	bool ending;	     /* the last round */
@@ -86,15 +87,17 @@ static struct card_past card_past(void *context, struct card_id *id)
 
 /* The whole driver failed: logs this once; the status file has the current reason. Samples
  * that are still in its ring when it answers again are used, so only older time becomes
- * unobserved. */
-static void driver_failed(struct recorder *r, const struct err *e)
+ * unobserved. Returns whether the failure is new. */
+static bool driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = wall_ms(r);
-	if (fault_raise(&r->driver_fault, now, "%s", e->text))
+	bool begins = fault_raise(&r->driver_fault, now, "%s", e->text);
+	if (begins)
 		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_DOWN, -1, 0 },
 			"%s", e->text);
 	str_copy(r->driver_fault.text, sizeof(r->driver_fault.text), e->text);
 	watch_blind(&r->watch, now - RING_MS);
+	return begins;
 }
 
 static void driver_works(struct recorder *r)
@@ -543,6 +546,8 @@ static void publish_faults(struct recorder *r)
 		if (f->on)
 			faults[n++] = f;
 	note_stuck(r);
+	if (r->o->status)
+		r->o->status->unread = r->driver_fault.on;
 	statusfile_publish(r->o->status, r->tick_ms, faults, n);
 }
 
@@ -669,21 +674,23 @@ static bool wait_for_driver(struct recorder *r, int64_t *wait_us)
  * requested. */
 static int open_source(struct recorder *r, struct err *e)
 {
-	struct fault waiting = { 0 };
 	int64_t wait_us = 0;
+	r->born_us = clock_now(r->clock).boot_us;
 	for (;;) {
 		bool begun = worker_begin(r->worker, JOB_OPEN);
 		int rc = wait_for_job(r, begun ? r->o->deadline_ms : 0, e);
 		if (rc == 0) {
-			fault_clear(&waiting, wall_ms(r));
+			driver_works(r);
 			return 0;
 		}
 		if (is_stopped(r))
 			return 1;
 		if (!r->o->wait_for_driver || rc == ERR_USAGE)
 			return rc;
-		const struct fault *faults[] = { &waiting };
-		if (fault_raise(&waiting, wall_ms(r), "%s; trying again", e->text))
+		const struct fault *faults[] = { &r->driver_fault };
+		struct err again;
+		err_set(&again, rc, "%s; trying again", e->text);
+		if (driver_failed(r, &again))
 			statusfile_publish(r->o->status, -1, faults, 1);
 		if (wait_for_driver(r, &wait_us))
 			return 1;
@@ -693,8 +700,10 @@ static int open_source(struct recorder *r, struct err *e)
 static int begin_run(struct recorder *r, struct err *e)
 {
 	struct source *s = worker_source(r->worker);
+	struct moment now = clock_now(r->clock);
 	struct run_info info = {
-		.started_ms = wall_ms(r),
+		/* The wait for the driver belongs to the run: a recorder was there. */
+		.started_ms = (now.wall_us - (now.boot_us - r->born_us)) / 1000,
 		.interval_ms = r->o->interval_ms,
 		.drain_ms = r->o->drain_ms,
 		.glance_ms = r->o->glance_ms,

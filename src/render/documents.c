@@ -48,7 +48,7 @@ void documents_status(struct str *out, const struct recorder_status *s)
 		s->store.any_run ? (double)s->store.interval_ms / 1000 : NAN, 3);
 	json_moment(&j, "ended", r->pid || !s->store.any_run ? -1 : s->store.ended_ms);
 	add_label(&j, "how_ended", recorder_status_end(s));
-	bool read = s->unreadable.code == 0;
+	bool read = s->unreadable.code == 0, now = read && !r->unread;
 	char path[PATH_MAX];
 	str_escape(path, sizeof(path), s->db, strlen(s->db));
 	json_open(&j, "store", '{');
@@ -60,7 +60,7 @@ void documents_status(struct str *out, const struct recorder_status *s)
 	json_open(&j, "cards", '{');
 	for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
 		json_number(
-			&j, card_status_names[i], read ? (double)s->store.cards[i] : NAN, 0);
+			&j, card_status_names[i], now ? (double)s->store.cards[i] : NAN, 0);
 	json_close(&j, '}');
 	json_open(&j, "faults", '[');
 	for (size_t i = 0; (f = recorder_status_fault(s, i)); i++) {

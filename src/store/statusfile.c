@@ -72,7 +72,8 @@ void statusfile_publish(
 	char text[TEXT_CAP] = "", first[FIRST_LINE + 1], *body = text + FIRST_LINE;
 	size_t cap = sizeof(text) - FIRST_LINE;
 	size_t len = (size_t)snprintf(
-		body, cap, "%s%stick_ms %lld\n", f->head, f->stuck, (long long)tick_ms);
+		body, cap, "%s%stick_ms %lld\n%s", f->head, f->stuck, (long long)tick_ms,
+		f->unread ? "unread 1\n" : "");
 	for (size_t i = 0; i < n && len < cap - 400; i++) {
 		char safe[320];
 		str_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
@@ -232,6 +233,7 @@ static void parse(struct published *p, int fd)
 	p->start_ticks = (uint64_t)number_of(body, "start_ticks", 0);
 	p->started_ms = number_of(body, "started_ms", -1);
 	p->tick_ms = number_of(body, "tick_ms", -1);
+	p->unread = p->tick_ms < 0 || number_of(body, "unread", 0);
 	word_of(p->boot_id, sizeof(p->boot_id), body, "boot_id");
 	word_of(p->version, sizeof(p->version), body, "version");
 	parse_faults(p, body);

@@ -22,6 +22,7 @@ struct statusfile {
 	char path[4096 + 16];
 	char head[256];	  /* the lines that stay the same */
 	size_t size;	  /* how much of the file the last text took */
+	bool unread;	  /* the driver does not answer: nothing is known of the cards now */
 	char stuck[2048]; /* the lines about processes that are stuck in the driver */
 };
 
@@ -60,6 +61,7 @@ struct published {
 	char boot_id[40];
 	char version[32];
 	int64_t started_ms, tick_ms; /* tick_ms -1: no tick yet */
+	bool unread; /* the recorder cannot read the cards now */
 	struct published_fault faults[STATUS_MAX_FAULTS];
 	size_t n_faults;
 };

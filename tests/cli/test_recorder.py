@@ -543,6 +543,8 @@ def test_a_driver_that_hangs(background, tmp_path):
     assert run.returncode == 0, run.stderr
     hang.touch()
     wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)
+    assert "cards      1: 1 ok when last read\n" in gua("status", "--db", run.db).stdout
+    assert set(json.loads(gua("status", "--db", run.db, "--json").stdout)["cards"].values()) == {None}
     time.sleep(1.5)
     hang.unlink()
     wait_for(lambda: "faults     none" in gua("status", "--db", run.db).stdout)
@@ -594,6 +596,9 @@ def test_foreground_waits_for_a_driver(tmp_path, clock_file):
         advance(clock, 2)
         assert child.wait(60) == 0, said.read_text()
     assert said.read_text().count("trying again") == 2  # its start and its end
+    # The recorder ran while it waited, and what it waited for is stored.
+    (run,), (down, up) = rows(db, "SELECT started_ms FROM run"), rows(db, "SELECT kind, at_ms FROM event WHERE gpu IS NULL")
+    assert (down[0], up[0]) == ("driver-down", "driver-up") and run[0] <= down[1] < up[1]
     assert card_seconds(db)["truly_idle"] > 0
 
 
