@@ -125,6 +125,18 @@ static void add_unsaid(struct report *r, const struct audit *a)
 	}
 }
 
+/* Counters do not say on which card of a host a user was. */
+static bool pays_mean(const struct audit *a)
+{
+	for (size_t i = 1; i < a->n_cards && a->fleet.n_counted; i++) {
+		const struct audit_card *one = &a->cards[i - 1], *two = &a->cards[i];
+		bool priced = isfinite(one->price) || isfinite(two->price);
+		if (one->host == two->host && priced && one->price != two->price)
+			return true;
+	}
+	return false;
+}
+
 /* Names the models with (or without) a price: "2.50 EUR for A100-SXM4-80GB (2 GPUs)". */
 static size_t name_models(
 	struct str *out, const struct audit *a, bool priced, const char *currency)
@@ -186,6 +198,12 @@ void report_bill_say(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_BILL, NULL,
 			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
 			"for that time.");
+	if (pays_mean(a))
+		report_say(r, SENTENCE_BILL, NULL,
+			"Metrics do not say on which GPU of a host a user was: where these "
+			"have "
+			"different prices, users pay the mean. The host's own store has their "
+			"true cost.");
 	add_unsaid(r, a);
 	struct str with = { 0 }, without = { 0 };
 	char hours[32];

@@ -244,6 +244,21 @@ def test_a_host_that_lost_its_store_twice(tmp_path):
     assert found["identities"][0]["gpu_seconds"] == pytest.approx(whole, abs=3 * SCRAPE)
 
 
+def test_a_bill_says_where_users_pay_a_mean_price(tmp_path):
+    """Counters do not say which card a user was on, so that the bill of a host with different cards is not exact."""
+    hosts = [Host(name, cards(0, 2), ALWAYS, [(T, END)], model=model, users=[("alice", 0, LONG_AGO, END)])
+             for name, model in (("same", "NVIDIA A"), ("mixed", "NVIDIA A"), ("other", "NVIDIA B"))]
+    lines = import_text(samples(hosts, SCRAPE)).splitlines(keepends=True)
+    text = "".join(line.replace('model="NVIDIA A"', 'model="NVIDIA B"') if 'gpu="1"' in line and "mixed" in line else line
+                   for line in lines)
+    prices = ["--set", "price.NVIDIA A=2", "--set", "price.NVIDIA B=1"]
+    with engines.victoria(tmp_path, text) as url:
+        def says(*args):
+            return "users pay the mean" in " ".join(report(url, *args).stdout.split())
+        assert says(*prices) and says(*prices, "--host", "mixed") and says(*prices[:2])
+        assert not says(*prices, "--host", "same,other") and not says("--cost", "2") and not says()
+
+
 def test_hosts_that_differ_in_the_port_alone_stay_apart(tmp_path):
     hosts = [Host(f"127.0.0.1:{port}", cards(port), ALWAYS, [(T, END)], phase=port) for port in (1, 2)]
     with engines.victoria(tmp_path, import_text(samples(hosts, SCRAPE))) as url:
