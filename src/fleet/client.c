@@ -49,11 +49,13 @@ static const struct fault {
 	{ CURLE_WEIRD_SERVER_REPLY, VERDICT_BAD, "it does not speak HTTP" },
 	{ CURLE_HTTP2, VERDICT_AGAIN, "the connection broke while the answer arrived" },
 	{ CURLE_PEER_FAILED_VERIFICATION, VERDICT_BAD,
-		"its certificate is not trusted; --ca names a file with the authority" },
+		"its certificate is not trusted; --ca names a file with the authority, and the "
+		"URL must have a name that is in the certificate" },
 	{ CURLE_SSL_CERTPROBLEM, VERDICT_BAD,
 		"the client's certificate or key cannot be used (--cert, --key)" },
 	{ CURLE_SSL_CACERT_BADFILE, VERDICT_BAD, "the file of --ca cannot be used" },
-	{ CURLE_SSL_CONNECT_ERROR, VERDICT_BAD, "TLS could not be set up" },
+	{ CURLE_SSL_CONNECT_ERROR, VERDICT_BAD,
+		"TLS could not be set up; does the engine answer with http:// there?" },
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 

@@ -131,9 +131,11 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
 	if (q->engine)
 		return err_set(e, ERR_NOTHING,
-			"no metrics of %s between %s and %s; 'gua fleet status' shows the "
+			"no metrics of %s%s between %s and %s; 'gua fleet status' shows the "
 			"hosts that the engine knows",
-			a->fleet.metrics, from.text, until.text);
+			a->fleet.metrics,
+			q->only.lists[ONLY_HOST].n ? " that match --host" : "", from.text,
+			until.text);
 	if (a->oldest_ms < 0)
 		return err_set(e, ERR_NOTHING,
 			"the store has no data yet; the recorder stores the first after one "

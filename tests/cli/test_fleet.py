@@ -278,7 +278,8 @@ def test_what_metrics_cannot_answer_is_refused(urls):
         run = report(urls["victoria"], *args)
         assert run.returncode == 2 and sentence in run.stderr, args
     for args, sentence in ((["--user", "zoe"], "no user of this window matches --user"),
-                           (["--model", "b200"], "no GPU of this window matches --model")):
+                           (["--model", "b200"], "no GPU of this window matches --model"),
+                           (["--host", "nope"], "no metrics of gua that match --host between")):
         run = report(urls["victoria"], *args)
         assert run.returncode == 1 and sentence in run.stderr, args
     run = report(urls["victoria"], since=T - 86400, until=T - 80000)

@@ -350,8 +350,16 @@ def test_tls_with_a_certificate_of_the_client(tmp_path):
         assert run.returncode == 0, run.stderr
         run = status(engine, *mine)
         assert run.returncode == 1 and "its certificate is not trusted; --ca names" in run.stderr
+        run = gua("fleet", "status", "--from", engine.url.replace("127.0.0.1", "localhost"), "--ca", tmp_path / "server.pem", *mine)
+        assert run.returncode == 1 and "must have a name that is in the certificate" in run.stderr
         run = status(engine, "--ca", tmp_path / "server.pem")
         assert run.returncode == 1 and engine.url in run.stderr
+
+
+def test_an_engine_without_tls_asked_with_https(tmp_path):
+    with Engine(lambda h, *_: send(h, GOOD)) as engine:
+        run = gua("fleet", "status", "--from", engine.url.replace("http:", "https:"))
+    assert run.returncode == 1 and "does the engine answer with http:// there?" in run.stderr
 
 
 def test_hosts_and_their_states(tmp_path):
