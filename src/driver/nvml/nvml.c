@@ -346,16 +346,18 @@ static void nvml_close(struct source *base)
 	capture_play_close(s->play);
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
-		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->parts, &c->raw_list, &c->processes, &c->glanced,
-			&c->accounts.pids, &c->accounts.lives, &c->accounts.next,
-			&c->accounts.ended };
+		struct nvml_buffer *buffers[] = { &c->samples, &c->utils, &c->parts,
+			&c->processes, &c->glanced, &c->accounts.pids, &c->accounts.lives,
+			&c->accounts.next, &c->accounts.ended };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
 		use_finish(&c->past);
 	}
 	for (size_t i = 0; i < s->n_devices; i++)
 		nvml_host_power_close(&s->devices[i].power);
+	free(s->raw_samples.data);
+	free(s->raw_utils.data);
+	free(s->raw_list.data);
 	free(s->cards);
 	free(s->devices);
 	free(base->cards);

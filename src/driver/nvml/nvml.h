@@ -117,8 +117,7 @@ struct nvml_card {
 			     from there on */
 	struct nvml_energy energy;
 	struct fault bad_power; /* it reports more power than the board can draw */
-	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
-	struct nvml_buffer parts;
+	struct nvml_buffer samples, utils, parts, processes, glanced;
 	struct use_past past;
 	size_t n_processes;
 	unsigned n_looks;		     /* how often the lists were read */
@@ -150,6 +149,8 @@ struct nvml_source {
 	struct err why;	   /* while it is down: the sentence that says why */
 	struct nvml_device *devices;
 	struct nvml_card *cards;
+	/* What the driver answered last, of whichever card. */
+	struct nvml_buffer raw_samples, raw_utils, raw_list;
 	size_t n_devices;
 	void *event_set; /* or NULL */
 	size_t n_kept;	 /* XIDs that were collected before the next drain */

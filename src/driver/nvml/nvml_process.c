@@ -41,20 +41,20 @@ static const unsigned list_kinds[NVML_LISTS] = {
 /* Bytes of an entry by the list's symbol: _v2, _v3, unsuffixed. */
 static const size_t entry_sizes[NVML_LIST_WAYS] = { 24, 24, 16 };
 
-/* Reads a list into c->raw_list, which has room for the largest entries; *n is the number of
+/* Reads a list into s->raw_list, which has room for the largest entries; *n is the number of
  * entries. */
-static int read_list(struct nvml_card *c, nvml_list_call call, unsigned *n)
+static int read_list(struct nvml_source *s, void *handle, nvml_list_call call, unsigned *n)
 {
 	size_t want = LIST_ENTRIES;
 	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
-		if (!nvml_reserve(&c->raw_list, want, NVML_ENTRY_LARGEST))
+		if (!nvml_reserve(&s->raw_list, want, NVML_ENTRY_LARGEST))
 			return NVML_NO_MEMORY;
-		memset(c->raw_list.data, NVML_FILL, c->raw_list.cap * NVML_ENTRY_LARGEST);
-		*n = (unsigned)c->raw_list.cap;
-		int code = NVML_CALL(call, c->handle, n, c->raw_list.data);
+		memset(s->raw_list.data, NVML_FILL, s->raw_list.cap * NVML_ENTRY_LARGEST);
+		*n = (unsigned)s->raw_list.cap;
+		int code = NVML_CALL(call, handle, n, s->raw_list.data);
 		if (code != NVML_TOO_SMALL)
 			return code;
-		want = (*n > c->raw_list.cap ? *n : c->raw_list.cap) * 3 / 2 + 16;
+		want = (*n > s->raw_list.cap ? *n : s->raw_list.cap) * 3 / 2 + 16;
 	}
 	return NVML_TOO_SMALL;
 }
@@ -70,21 +70,20 @@ struct list_job {
 static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 {
 	const struct list_job *job = out;
-	struct nvml_card *c = &s->cards[card];
 	unsigned n = 0;
-	int code = read_list(c, s->lib.api.lists[job->list][way], &n);
+	int code = read_list(s, s->cards[card].handle, s->lib.api.lists[job->list][way], &n);
 	if (code == NVML_NOT_FOUND || (code == NVML_OK && n == 0))
 		return NVML_OK;
 	if (code != NVML_OK)
 		return code;
-	if (n > c->raw_list.cap)
-		n = (unsigned)c->raw_list.cap;
+	if (n > s->raw_list.cap)
+		n = (unsigned)s->raw_list.cap;
 	if (!nvml_reserve(job->to, *job->n + n + LIST_ENTRIES, sizeof(struct card_process)))
 		return NVML_NO_MEMORY;
 	size_t stride = nvml_decode_stride(
-		c->raw_list.data, c->raw_list.cap * NVML_ENTRY_LARGEST, n, entry_sizes[way]);
+		s->raw_list.data, s->raw_list.cap * NVML_ENTRY_LARGEST, n, entry_sizes[way]);
 	for (size_t i = 0; i < n; i++) {
-		const unsigned char *entry = (unsigned char *)c->raw_list.data + i * stride;
+		const unsigned char *entry = (unsigned char *)s->raw_list.data + i * stride;
 		uint32_t pid;
 		uint64_t mem_bytes;
 		memcpy(&pid, entry, sizeof(pid));

@@ -16,7 +16,7 @@ struct use_job {
 	unsigned n; /* number of records */
 };
 
-/* Fills c->raw_utils: by the older call (way 0), or by that of newer drivers, whose records
+/* Fills s->raw_utils: by the older call (way 0), or by that of newer drivers, whose records
  * have more members. */
 static int read_use(struct nvml_source *s, struct nvml_card *c, int way, struct use_job *job)
 {
@@ -25,24 +25,27 @@ static int read_use(struct nvml_source *s, struct nvml_card *c, int way, struct 
 	int code = NVML_TOO_SMALL;
 	for (int tries = 0;
 		code == NVML_TOO_SMALL && tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
-		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
+		if (!nvml_reserve(&s->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
 			return NVML_NO_MEMORY;
+		/* An entry that is counted but not filled must not be one of another card. */
+		memset(s->raw_utils.data, 0,
+			s->raw_utils.cap * sizeof(struct nvml_process_sample_v1));
 		struct nvml_process_samples_v1 all = {
 			.version = NVML_VERSION_WORD(struct nvml_process_samples_v1, 1),
-			.count = (uint32_t)c->raw_utils.cap,
+			.count = (uint32_t)s->raw_utils.cap,
 			.last_seen_us = since,
-			.samples = c->raw_utils.data,
+			.samples = s->raw_utils.data,
 		};
 		code = way == 0 ? NVML_CALL(s->lib.api.process_samples, c->handle,
-					  c->raw_utils.data, &all.count, since)
+					  s->raw_utils.data, &all.count, since)
 				: NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
 		job->n = all.count;
-		want = (job->n > c->raw_utils.cap ? job->n : c->raw_utils.cap) * 3 / 2 + 16;
+		want = (job->n > s->raw_utils.cap ? job->n : s->raw_utils.cap) * 3 / 2 + 16;
 	}
 	return code;
 }
 
-/* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call is used. */
+/* Fills s->raw_utils with struct nvml_process_sample_v1, whichever call is used. */
 static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -52,10 +55,10 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 		job->n = 0; /* no process had a sample: all were idle */
 		return NVML_OK;
 	}
-	if (code == NVML_OK && job->n > c->raw_utils.cap)
-		job->n = (unsigned)c->raw_utils.cap;
+	if (code == NVML_OK && job->n > s->raw_utils.cap)
+		job->n = (unsigned)s->raw_utils.cap;
 	if (code == NVML_OK && way == 0)
-		nvml_decode_widen_uses(c->raw_utils.data, job->n);
+		nvml_decode_widen_uses(s->raw_utils.data, job->n);
 	return code;
 }
 
@@ -102,7 +105,7 @@ static int64_t newest_stamp_us(const struct nvml_process_sample_v1 *records, uns
 	return newest_us;
 }
 
-/* Converts n records in c->raw_utils, from either call, into the reading. */
+/* Converts n records in s->raw_utils, from either call, into the reading. */
 static void take_records(struct nvml_source *s, size_t card, int way, unsigned n)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -111,7 +114,7 @@ static void take_records(struct nvml_source *s, size_t card, int way, unsigned n
 	if (!nvml_reserve(&c->utils, n + 1, sizeof(struct process_util)))
 		return;
 	struct moment now = clock_now(s->clock);
-	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
+	const struct nvml_process_sample_v1 *records = s->raw_utils.data;
 	c->stamps = nvml_ring_stamps_learn(c->stamps, newest_stamp_us(records, n), &now);
 	int64_t now_us = nvml_ring_stamps_now(c->stamps, &now);
 	r->process_util_known = true;
@@ -156,7 +159,7 @@ static bool add_part(struct nvml_source *s, size_t card, int64_t wall_us)
 		!nvml_reserve(&c->parts, r->n_parts + job.n + 1, sizeof(struct process_part)))
 		return false;
 	struct process_part *parts = c->parts.data;
-	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
+	const struct nvml_process_sample_v1 *records = s->raw_utils.data;
 	r->parts = parts;
 	parts[r->n_parts++] = (struct process_part){ .since_us = wall_us };
 	for (unsigned i = 0; i < job.n; i++) {

@@ -10,7 +10,7 @@ enum {
 	POLL_AFTER_US = 1000000, /* after this long without a sample the ring has stopped */
 };
 
-/* Asks for samples newer than `since_us`, and stores them in the card's buffer. A buffer that
+/* Asks for samples newer than `since_us`; they are valid until the next call. A buffer that
  * came back full may have been too small: some drivers do not report that. */
 static int read_ring(
 	struct nvml_source *s, struct nvml_card *c, int64_t since_us, struct nvml_samples *raw)
@@ -20,20 +20,22 @@ static int read_ring(
 	*raw = (struct nvml_samples){ .type = NVML_VALUE_U32 };
 	int code = NVML_TOO_SMALL;
 	for (int tries = 0; tries < SIZE_TRIES && want <= RING_MOST; tries++) {
-		if (!nvml_reserve(&c->raw_samples, want, sizeof(struct nvml_sample)))
+		if (!nvml_reserve(&s->raw_samples, want, sizeof(struct nvml_sample)))
 			return NVML_NO_MEMORY;
-		n = (unsigned)c->raw_samples.cap;
+		/* An entry that is counted but not filled must not be one of another card. */
+		memset(s->raw_samples.data, 0, s->raw_samples.cap * sizeof(struct nvml_sample));
+		n = (unsigned)s->raw_samples.cap;
 		code = NVML_CALL(s->lib.api.samples, c->handle, NVML_SAMPLE_GPU,
-			(unsigned long long)since_us, &raw->type, &n, c->raw_samples.data);
-		bool full = code == NVML_OK && n >= c->raw_samples.cap;
+			(unsigned long long)since_us, &raw->type, &n, s->raw_samples.data);
+		bool full = code == NVML_OK && n >= s->raw_samples.cap;
 		if (code != NVML_TOO_SMALL && !full)
 			break;
-		want = 2 * (n > c->raw_samples.cap ? n : c->raw_samples.cap);
+		want = 2 * (n > s->raw_samples.cap ? n : s->raw_samples.cap);
 	}
 	if (code == NVML_NOT_FOUND)
 		n = 0;
-	raw->rows = c->raw_samples.data;
-	raw->n = n < c->raw_samples.cap ? n : c->raw_samples.cap;
+	raw->rows = s->raw_samples.data;
+	raw->n = n < s->raw_samples.cap ? n : s->raw_samples.cap;
 	return code == NVML_NOT_FOUND ? NVML_OK : code;
 }
 
@@ -95,8 +97,7 @@ static int drain_ring(struct nvml_source *s, size_t card)
 	int code = read_ring(s, c, from_us, &raw);
 	if (code != NVML_OK)
 		return code;
-	if (!nvml_reserve(
-		    &c->samples, c->raw_samples.cap + NVML_POLLED, sizeof(struct util_sample)))
+	if (!nvml_reserve(&c->samples, raw.n + NVML_POLLED, sizeof(struct util_sample)))
 		return NVML_NO_MEMORY;
 	struct moment now = clock_now(s->clock);
 	c->stamps = nvml_ring_stamps_learn(c->stamps, newest_stamp_us(raw.rows, raw.n), &now);
