@@ -241,16 +241,25 @@ int file_open_or_make(const char *path, int flags, mode_t mode)
 {
 	char parent[PATH_MAX];
 	struct stat dir;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	if (!file_path(parent, "%.*s", (int)(name - path), path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	/* The directory is opened once, because others may replace what its path names. */
+	int at = open(*parent ? parent : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -1;
 	/* O_EXCL follows no link, so that only a file of this directory is given away. */
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, mode);
+	int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | flags, mode);
 	if (fd < 0 && errno == EEXIST)
-		return open(path, O_RDWR | O_CREAT | O_CLOEXEC | flags, mode);
-	if (fd < 0 || geteuid() != 0)
-		return fd;
+		fd = openat(at, name, O_RDWR | O_CLOEXEC | flags, mode);
 	/* Where root may not give files away, as in some containers, it stays root's. */
-	file_nearest_directory(parent, sizeof(parent), path);
-	if (stat(parent, &dir) == 0 && dir.st_uid != 0)
+	else if (fd >= 0 && geteuid() == 0 && fstat(at, &dir) == 0 && dir.st_uid != 0)
 		(void)!fchown(fd, dir.st_uid, dir.st_gid);
+	int why = errno;
+	close(at);
+	errno = why;
 	return fd;
 }
 

@@ -91,7 +91,8 @@ int file_make_directories(const char *path, mode_t mode, struct err *e);
 int file_make_parent(const char *path, mode_t mode, struct err *e);
 /* Opens a file for reading and writing, and makes it if it is not there: flags and result are
  * those of open(2). What root makes in the directory of another user, such as that of a
- * service, belongs to that user. */
+ * service, belongs to that user. With O_CREAT, a file that only a link names is made, too, and
+ * the system refuses a file of others in a directory such as /tmp: fs.protected_regular. */
 int file_open_or_make(const char *path, int flags, mode_t mode);
 /* Makes a path absolute, if it is relative, in `storage` of PATH_MAX bytes. NULL and an empty
  * path do not change. */

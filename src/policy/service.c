@@ -195,7 +195,7 @@ static int take_lock(struct service *s, struct err *e)
 {
 	char path[PATH_MAX + 8];
 	snprintf(path, sizeof(path), "%s.lock", s->o.policy_db);
-	s->lock_fd = file_open_or_make(path, O_NOFOLLOW, 0640);
+	s->lock_fd = file_open_or_make(path, O_CREAT | O_NOFOLLOW, 0640);
 	if (s->lock_fd < 0)
 		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)

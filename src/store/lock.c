@@ -172,7 +172,7 @@ static int check_file(int fd, const char *path, struct err *e)
 static int open_file(const char *path, int *fd, struct err *e)
 {
 	struct stat st;
-	*fd = file_open_or_make(path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	*fd = file_open_or_make(path, O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*fd < 0 && errno == ELOOP)
 		return err_set(
 			e, ERR_WORLD, "cannot open %s: it is a symbolic link; remove it", path);

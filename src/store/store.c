@@ -105,7 +105,7 @@ static int make_file(const char *path, struct err *e)
 	int rc = file_make_parent(path, 0750, e);
 	if (rc)
 		return rc;
-	int fd = file_open_or_make(path, 0, 0640);
+	int fd = file_open_or_make(path, O_CREAT, 0640);
 	if (fd < 0)
 		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
 			"cannot make the store %s: %s", path, strerror(errno));
