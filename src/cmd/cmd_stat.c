@@ -68,9 +68,10 @@ static int read_pair(const struct pair_option *o, const char *text, struct err *
 	if (!text)
 		return 0;
 	char word[TEXT_LIST_WORD_CAP];
+	bool gap = *text == ',' || strstr(text, ",,"); /* an empty word */
 	*o->given[0] = *o->given[1] = *text == '\0';
-	for (const char *at = text; options_list_word(&at, word);) {
-		size_t i = 0;
+	for (const char *at = text; gap || options_list_word(&at, word);) {
+		size_t i = gap ? 2 : 0;
 		while (i < 2 && strcmp(word, o->words[i]) != 0)
 			i++;
 		if (i == 2)

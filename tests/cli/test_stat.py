@@ -210,7 +210,8 @@ def test_filters(sim):
 @pytest.mark.parametrize("args, words", [
     (["--no-color", "--force-color"], "exclude each other"),
     (["-P", "watts"], "--show-power takes"),
-    (["-e", "jpg"], "--show-codec takes"),
+    (["-e", "jpg"], "--show-codec takes"), (["-e", ","], "--show-codec takes enc,dec, not ','"),
+    (["--show-power=draw,,limit"], "--show-power takes draw,limit, not 'draw,,limit'"),
     (["-i", "often"], "--interval"),
     (["--gpuname-width", "-3"], "--gpuname-width"),
     (["more"], "unexpected argument"),
