@@ -169,9 +169,16 @@ static int query(const struct call *call, struct err *e)
 	struct query_command asked = { v->live, v->filter, v->query, .t = v->terse };
 	struct query q = { .list = QUERY_GPU };
 	struct command own = cmd_query;
-	if (v->list || v->report || v->all || v->xml || v->display || v->version)
+	const char *other = v->list	 ? "-L"
+			    : v->report	 ? "-q"
+			    : v->all	 ? "-a"
+			    : v->xml	 ? "-x"
+			    : v->display ? "-d"
+			    : v->version ? "--version"
+					 : NULL;
+	if (other) /* nvidia-smi does not know it beside a query either */
 		return err_set(e, ERR_USAGE,
-			"--query-... cannot be combined with -L, -q, -x, -d or --version");
+			"unknown option %s; it cannot be combined with --query-...", other);
 	while (q.list < QUERY_REMAPPED && !v->query.lists[q.list])
 		q.list++;
 	const char *list = v->query.lists[q.list];
