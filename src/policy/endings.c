@@ -275,7 +275,7 @@ static bool needs_looks(const struct ending *a)
 /* Whether the answer of the driver to a look is outstanding. */
 static bool is_looking(const struct endings *es)
 {
-	return es->live && live_fd(es->live) >= 0;
+	return es->live && live_silent_ms(es->live) >= 0;
 }
 
 static void use_look(struct endings *es)
