@@ -192,7 +192,7 @@ static bool is_our_name(const struct gate *g, const char *header)
 	if (!brackets && len > 1 && host[len - 1] == '.')
 		host[len - 1] = '\0';
 	return is_address(host) || strcasecmp(host, "localhost") == 0 ||
-	       is_listed(g->host_names, host);
+	       is_listed(g->conf->host_names, host);
 }
 
 static bool is_name(const char *text)
@@ -206,7 +206,8 @@ static bool is_name(const char *text)
 
 bool gate_is_proxy(const struct gate *g, const struct peer *p)
 {
-	if (!g->trust_proxy || strcmp(p->address, g->trust_proxy) != 0)
+	const char *trusted = g->conf->trust_proxy;
+	if (!trusted || strcmp(p->address, trusted) != 0)
 		return false;
 	return !p->local || (p->has_uid && p->uid == g->proxy_uid);
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "config/config.h"
 #include "serve/secrets.h"
 
 /* The other end of a connection: its address and, if it is on this host, its user. */
@@ -26,18 +27,15 @@ void gate_find_peer(struct peer *p, int fd, const struct sockaddr *address);
 uint64_t gate_client_number(const struct peer *p, const char *user);
 
 struct gate {
-	/* Names by which clients may call this server, separated by blanks or commas, in
-	 * addition to addresses and localhost; NULL: none. A page of another site whose name
-	 * resolves to this server (DNS rebinding) sends that name, and is refused. */
-	const char *host_names;
+	/* Its host_names are names by which clients may call this server, separated by blanks
+	 * or commas, in addition to addresses and localhost. A page of another site whose name
+	 * resolves to this server (DNS rebinding) sends that name, and is refused.
+	 * Its trust_proxy is the address of the proxy whose user header is trusted, or "unix".
+	 * On this host, where every user can connect, it is trusted only from proxy_uid. */
+	const struct config_serve *conf;
 	bool any_host;		       /* clients are local programs: a unix socket */
 	const struct secrets *secrets; /* NULL: everybody may send requests */
-	/* The address of the proxy whose user header is trusted: an address, or "unix";
-	 * NULL: none. On this host, where every user can connect, it is trusted only from
-	 * proxy_uid. */
-	const char *trust_proxy;
 	uint32_t proxy_uid;
-	const char *user_header;
 };
 
 /* The parts of a request that are checked; NULL: not sent. */

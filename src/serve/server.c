@@ -422,7 +422,7 @@ static enum gate_verdict check(
 	const struct gate_client client = { .peer = peer,
 		.host = header(connection, "Host"),
 		.authorization = header(connection, "Authorization"),
-		.user = only_header(connection, s->o.gate.user_header),
+		.user = only_header(connection, s->o.gate.conf->user_header),
 		.open = open };
 	pthread_rwlock_rdlock(&s->secrets_lock);
 	enum gate_verdict verdict = gate_check(&s->o.gate, &client, call->line.user);
@@ -439,7 +439,8 @@ static enum MHD_Result send_response(struct server *s, const struct response *r,
 	struct connection *one = &line_of(connection)->connection;
 	call->line.status = response_send(r, connection);
 	call->line.bytes = r->bytes;
-	connections_set(s->connections, one, CONNECTION_READING, s->o.response_ms, r->bytes);
+	connections_set(s->connections, one, CONNECTION_READING,
+		s->o.gate.conf->response_timeout_ms, r->bytes);
 	size_t bytes = pool_bytes(s->pool);
 	if (bytes > ANSWERS_BYTES)
 		connections_give_back(s->connections, one, bytes - ANSWERS_BYTES);
@@ -545,7 +546,7 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 		return MHD_YES;
 	}
 	connections_set(s->connections, &line_of(connection)->connection, CONNECTION_WAITING,
-		s->o.response_ms, 0);
+		s->o.gate.conf->response_timeout_ms, 0);
 	str_copy(call->line.method, sizeof(call->line.method), method);
 	return begin_call(s, connection, call, method);
 }
@@ -580,7 +581,7 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	line_of(connection)->call = NULL;
 	connections_set(s->connections, &line_of(connection)->connection, CONNECTION_QUIET,
 		IDLE_S * 1000, 0);
-	if (s->o.access_log && call->line.status) {
+	if (s->o.gate.conf->access_log && call->line.status) {
 		char shown[512];
 		unsigned dropped = 0;
 		int64_t now_us = clock_monotonic_us();
@@ -611,7 +612,7 @@ static struct http_line *begin_line(struct server *s, struct MHD_Connection *con
 	gate_find_peer(&line->peer, line->connection.fd, info ? info->client_addr : NULL);
 	line->connection.client = gate_client_number(&line->peer, "");
 	line->connection.unlimited = gate_is_proxy(&s->o.gate, &line->peer);
-	connections_add(s->connections, &line->connection, s->o.request_ms);
+	connections_add(s->connections, &line->connection, s->o.gate.conf->request_timeout_ms);
 	return line;
 }
 
@@ -654,7 +655,7 @@ static int start_daemon(struct server *s, struct err *e)
 	const struct server_options *o = &s->o;
 	/* We enforce the limits ourselves, so libmicrohttpd must accept every connection.
 	 * Each of its threads has an equal part of its own limit. */
-	unsigned limit = IO_THREADS * ((unsigned)o->max_connections + CLOSING);
+	unsigned limit = IO_THREADS * ((unsigned)o->gate.conf->max_connections + CLOSING);
 	int bytes = SOCKET_BYTES;
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
 	const struct MHD_OptionItem tls[] = {
@@ -698,8 +699,8 @@ int server_open(struct server **server, const struct server_options *o, struct e
 	pthread_mutex_init(&s->log.lock, NULL);
 	s->asker.world = o->world;
 	clock_init_real(&s->asker.clock);
-	int rc = connections_open(
-		&s->connections, (size_t)o->max_connections, (size_t)o->max_per_address, e);
+	int rc = connections_open(&s->connections, (size_t)o->gate.conf->max_connections,
+		(size_t)o->gate.conf->max_per_address, e);
 	const struct pool_ops ops = { .answer = answer,
 		.size = response_size,
 		.drop = drop_response,

@@ -11,10 +11,6 @@ struct server_options {
 	const struct route *routes;
 	struct gate gate;
 	const char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
-	int64_t max_connections, max_per_address;
-	/* Longest time to receive a whole request, and to send a whole answer. */
-	int64_t request_ms, response_ms;
-	bool access_log;
 };
 
 struct server;

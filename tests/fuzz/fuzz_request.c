@@ -60,7 +60,8 @@ static void try_client(const char *host, const char *accept, const char *authori
 	struct err e = { 0 };
 	char user[SECRET_NAME_CAP];
 	CHECK(secrets_parse(&secrets, "file", lines, strlen(lines), &e) == 0);
-	const struct gate gate = { .host_names = "gpu", .secrets = secrets };
+	const struct config_serve conf = { .host_names = "gpu" };
+	const struct gate gate = { .conf = &conf, .secrets = secrets };
 	const struct gate_client client = {
 		.host = host, .authorization = authorization, .user = host
 	};

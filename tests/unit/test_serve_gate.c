@@ -81,7 +81,8 @@ static void test_bad_secrets(void **state)
 
 static void test_host(void **state)
 {
-	const struct gate gate = { .host_names = "gpu.example.org, gpu" };
+	const struct config_serve conf = { .host_names = "gpu.example.org, gpu" };
+	const struct gate gate = { .conf = &conf };
 	static const struct {
 		const char *host;
 		bool passes;
@@ -116,7 +117,8 @@ static void test_host(void **state)
 		if (passes != cases[i].passes)
 			fail_msg("%s", cases[i].host);
 	}
-	const struct gate local = { .any_host = true };
+	const struct config_serve none = { 0 };
+	const struct gate local = { .conf = &none, .any_host = true };
 	const struct gate_client client = { .peer = &nobody, .host = "evil.example" };
 	assert_int_equal(gate_check(&local, &client, user), GATE_PASS);
 }
@@ -125,7 +127,8 @@ static void test_proxy(void **state)
 {
 	struct peer proxy = { .address = "192.0.2.7" }, other = { .address = "192.0.2.8" };
 	struct secrets *s = secrets_of("ann:" TOKEN);
-	const struct gate gate = { .secrets = s, .trust_proxy = "192.0.2.7" };
+	const struct config_serve conf = { .trust_proxy = "192.0.2.7" };
+	const struct gate gate = { .conf = &conf, .secrets = s };
 	struct gate_client client = { .peer = &proxy, .user = "bob" };
 	char user[SECRET_NAME_CAP];
 	struct err e = { 0 };
@@ -156,7 +159,8 @@ static void test_local_peers(void **state)
 	char user[SECRET_NAME_CAP];
 	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		struct gate gate = { .trust_proxy = places[i], .proxy_uid = 33 };
+		const struct config_serve conf = { .trust_proxy = places[i] };
+		struct gate gate = { .conf = &conf, .proxy_uid = 33 };
 		struct peer peer = { .local = true, .has_uid = true, .uid = 33 };
 		struct gate_client client = { .peer = &peer, .user = "bob" };
 		strcpy(peer.address, places[i]);

@@ -99,17 +99,10 @@ static int set_up(struct setup *s, struct err *e)
 	}
 	if (rc == 0 && !s->passed)
 		rc = s->options.fd = listen_open(&s->address, &s->owner, e);
-	s->options.gate = (struct gate){ .host_names = c->host_names,
+	s->options.gate = (struct gate){ .conf = c,
 		.any_host = s->address.at.any.sa_family == AF_UNIX,
 		.secrets = secrets,
-		.trust_proxy = c->trust_proxy,
-		.proxy_uid = s->owner.uid,
-		.user_header = c->user_header };
-	s->options.max_connections = c->max_connections;
-	s->options.max_per_address = c->max_per_address;
-	s->options.request_ms = c->request_timeout_ms;
-	s->options.response_ms = c->response_timeout_ms;
-	s->options.access_log = c->access_log;
+		.proxy_uid = s->owner.uid };
 	if (rc < 0)
 		secrets_free(secrets);
 	return rc < 0 ? rc : 0;
