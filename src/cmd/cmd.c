@@ -41,12 +41,6 @@ static int parse_line(
 	return 0;
 }
 
-int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status)
-{
-	struct command_line line = { .argc = argc, .argv = argv };
-	return parse_line(self, &line, values, status);
-}
-
 /* Refuses a word that is no option, for a command without operands. If it is the name of a
  * store, the message names --db. */
 static int check_operand(const struct command *self, const char *word, struct err *e)

@@ -15,7 +15,8 @@ struct command {
 	const struct option_row *options; /* ends with a row without a name */
 	size_t values_size;		  /* of the struct that the options are written to */
 	const void *initial;  /* its values before the options are read; NULL: zeroes */
-	const char *operands; /* for completion: "FILE", or words "a|b|c"; NULL: neither */
+	const char *operands; /* for completion: "FILE", or words "a|b|c"; "": it has others;
+			       * NULL: it has none */
 	bool stop_at_operand; /* options end at the first operand, which starts another command
 			       */
 	bool handed_over;     /* gua runs the program gua-NAME instead, if that is installed */
@@ -47,11 +48,6 @@ struct call {
 int cmd_run(const struct command *self, int argc, char **argv);
 /* The same without `start`: reads the words, runs the command and prints its error. */
 int cmd_call(const struct command *self, int argc, char **argv);
-
-/* For a command with `start`. Parses the options. Returns the index of the first operand (argc:
- * there is none), which is at least 1; or 0 if the command must return *status, because help or
- * an error with the usage line was printed. */
-int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status);
 
 /* "gua NAME", or what the user typed instead. */
 struct brief cmd_name(const struct command *self);

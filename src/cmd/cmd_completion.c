@@ -69,7 +69,8 @@ static void add_option(struct str *out, const struct option_row *row)
 static void add_table(struct str *out, const struct command *command)
 {
 	struct option_row rows[OPTIONS_MAX];
-	const char *operands = command->operands;
+	const char *operands =
+		command->operands && *command->operands ? command->operands : NULL;
 	bool files = operands && strcmp(operands, "FILE") == 0;
 	str_addf(out, "=\t-\t-%s\t%s\t", command->stop_at_operand ? "w" : "",
 		!operands ? "none"

@@ -36,17 +36,16 @@ int enforce_socket(
 	return rc;
 }
 
-static int run_log(struct enforce *x)
+static int run_log(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	struct table t = report_policy_log();
 	struct text_style style = terminal_style(false, x->o->utc);
 	struct policy_file *file = NULL;
 	struct policy_span span;
-	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, &e) ||
-		 policy_file_open(&file, x->policy_db, false, &e) ||
-		 report_policy_add_log(&t, file, span, &e);
+	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, e) ||
+		 policy_file_open(&file, x->policy_db, false, e) ||
+		 report_policy_add_log(&t, file, span, e);
 	policy_file_close(file);
 	if (rc == 0 && x->o->json)
 		documents_policy_log(&out, &t);
@@ -55,7 +54,7 @@ static int run_log(struct enforce *x)
 	else if (rc == 0)
 		str_add(&out, "nothing was done in this time\n");
 	table_finish(&t);
-	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+	return rc ? e->code : cmd_print(x->self, &out);
 }
 
 /* A session that has a stage. */
@@ -126,12 +125,12 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 	struct arena texts = { 0 };
 	struct policy_session *session = NULL;
 	bool tells = false; /* a rule warns users */
-	s->mode = x->conf.values.policy.mode;
+	s->mode = x->conf->values.policy.mode;
 	s->orders.armed_until_ms = s->orders.stopped_ms = s->pass.at_ms = -1;
-	rules_check_trust(&x->conf.settings, &s->untrusted);
+	rules_check_trust(&x->conf->settings, &s->untrusted);
 	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
 		tells |= rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE;
-	if (!tells || !channel_misses(&x->conf.values.notices, s->missed))
+	if (!tells || !channel_misses(&x->conf->values.notices, s->missed))
 		s->missed[0] = '\0';
 	int rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == ERR_NOTHING)
@@ -207,19 +206,18 @@ static void add_status_json(struct str *out, const struct status *s)
 	json_close(&j, '}');
 }
 
-static int run_status(struct enforce *x)
+static int run_status(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	struct status s = { .stages = TABLE_OF(stage_columns) };
-	int rc = read_status(x, &s, &e);
+	int rc = read_status(x, &s, e);
 	if (rc == 0 && x->o->json)
 		add_status_json(&out, &s);
 	else if (rc == 0)
 		add_status(&out, x, &s);
 	table_finish(&s.stages);
 	str_finish(&s.untold);
-	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+	return rc ? e->code : cmd_print(x->self, &out);
 }
 
 #define MOST_MS (INT64_C(366) * 86400000)
@@ -262,7 +260,7 @@ static int write_decision(struct enforce *x, enum policy_step step, int64_t unti
 	char hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
 	if (mine_actor(actor, e) || policy_file_open(&file, x->policy_db, true, e))
 		return e->code;
-	rules_hash(hash, &x->conf.settings);
+	rules_hash(hash, &x->conf->settings);
 	if (step == STEP_ARMED)
 		snprintf(text, sizeof(text), "ending is allowed until %s",
 			moment_iso(until_ms).text);
@@ -304,54 +302,51 @@ static void add_missing(struct str *out, struct enforce *x)
 	if (!any)
 		str_add(out, "But no rule has the level 'end'.\n");
 	char missed[CHANNEL_REACH_CAP];
-	if (any && channel_misses(&x->conf.values.notices, missed))
+	if (any && channel_misses(&x->conf->values.notices, missed))
 		str_addf(out, "But %s.\n", missed);
-	if (rules_check_trust(&x->conf.settings, &why))
+	if (rules_check_trust(&x->conf->settings, &why))
 		str_addf(out, "But the configuration may not end sessions: %s.\n", why.text);
 }
 
-static int run_arm(struct enforce *x)
+static int run_arm(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	char actor[USER_CAP] = "";
 	int64_t until_ms = 0;
-	if (read_until(x, &until_ms, &e) || write_decision(x, STEP_ARMED, until_ms, actor, &e))
-		return cmd_fail(x->self, &e);
+	if (read_until(x, &until_ms, e) || write_decision(x, STEP_ARMED, until_ms, actor, e))
+		return e->code;
 	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n",
 		enforce_moment(x, until_ms).text, actor);
 	add_missing(&out, x);
 	return cmd_print(x->self, &out);
 }
 
-static int run_disarm(struct enforce *x)
+static int run_disarm(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	char actor[USER_CAP] = "";
-	if (write_decision(x, STEP_DISARMED, 0, actor, &e))
-		return cmd_fail(x->self, &e);
+	if (write_decision(x, STEP_DISARMED, 0, actor, e))
+		return e->code;
 	str_add(&out, "No session is ended from now on.\n");
 	return cmd_print(x->self, &out);
 }
 
-static int run_release(struct enforce *x)
+static int run_release(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	char actor[USER_CAP] = "";
 	struct policy_orders before;
 	struct policy_file *file = NULL;
-	int rc = policy_file_open(&file, x->policy_db, false, &e);
+	int rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == 0)
-		rc = policy_file_orders(file, x->now_ms, &before, &e);
+		rc = policy_file_orders(file, x->now_ms, &before, e);
 	policy_file_close(file);
 	if (rc == 0 && before.stopped_ms < 0) {
 		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
 		return cmd_print(x->self, &out);
 	}
-	if (rc || write_decision(x, STEP_RESUMED, 0, actor, &e))
-		return cmd_fail(x->self, &e);
+	if (rc || write_decision(x, STEP_RESUMED, 0, actor, e))
+		return e->code;
 	str_addf(&out,
 		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n",
 		enforce_moment(x, before.stopped_ms).text, before.stopped_why);
@@ -373,51 +368,49 @@ int enforce_parse_asked(const char *text, struct facts_asked *what, struct err *
 }
 
 /* For users who may not read the store: the service explains their own sessions. */
-static int ask_service(const struct enforce *x, const struct facts_asked *what)
+static int ask_service(const struct enforce *x, const struct facts_asked *what, struct err *e)
 {
 	const struct user_request r = {
 		.ask = USER_ASK_EXPLAIN, .what = *what, .json = x->o->json, .utc = x->o->utc
 	};
 	char path[PATH_MAX];
-	struct err e = { 0 };
 	struct str out = { 0 };
 	struct user_answer answer = { 0 };
-	int rc = enforce_socket(path, &x->conf.values.policy, x->o->db, &e) ||
-		 user_talk_ask(path, &r, &answer, &e);
+	int rc = enforce_socket(path, &x->conf->values.policy, x->o->db, e) ||
+		 user_talk_ask(path, &r, &answer, e);
 	if (rc == 0)
 		str_add(&out, str_text(&answer.text));
 	user_talk_finish_answer(&answer);
-	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+	return rc ? e->code : cmd_print(x->self, &out);
 }
 
-static int run_explain(struct enforce *x)
+static int run_explain(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct str out = { 0 };
 	struct facts_now now = {
 		.db = x->db, .proc = -1, .now_ms = x->now_ms, .policy = &x->policy
 	};
 	struct explain_question q = { .now = &now,
 		.policy = x->policy,
-		.settings = &x->conf.settings,
+		.settings = &x->conf->settings,
 		.json = x->o->json,
 		.utc = x->o->utc };
-	int rc = x->operand ? enforce_parse_asked(x->operand, &q.what, &e)
-			    : err_set(&e, ERR_USAGE, "explain needs a pid or a lease");
+	int rc = x->operand ? enforce_parse_asked(x->operand, &q.what, e)
+			    : err_set(e, ERR_USAGE, "explain needs a pid or a lease");
 	if (rc)
-		return cmd_fail(x->self, &e);
+		return e->code;
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
-		return ask_service(x, &q.what);
+		return ask_service(x, &q.what, e);
 	proc_open(&now.proc, x->o->root ? x->o->root : "", NULL);
-	rc = facts_now_read(&now, &e);
+	rc = facts_now_read(&now, e);
 	policy_file_open(&q.file, x->policy_db, false, NULL);
 	if (rc == 0)
-		rc = explain(&q, &out, &e);
+		rc = explain(&q, &out, e);
 	policy_file_close(q.file);
 	facts_now_finish(&now);
 	if (now.proc >= 0)
 		close(now.proc);
-	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+	return rc ? e->code : cmd_print(x->self, &out);
 }
 
 #define AT(field) .offset = offsetof(struct enforce_options, field)
@@ -439,8 +432,8 @@ static const struct option_row rows[] = {
 
 static const struct subcommand {
 	const char *name;
-	int (*run)(struct enforce *x); /* NULL: one of struct enforce_parts */
-	bool operand;		       /* takes an operand */
+	int (*run)(struct enforce *x, struct err *e); /* NULL: in struct enforce_parts */
+	bool operand;				      /* takes an operand */
 } subcommands[] = {
 	{ "run", NULL, false },
 	{ "test-notice", NULL, true },
@@ -499,40 +492,28 @@ static int read_operands(
 	return more ? err_set(e, ERR_USAGE, "unexpected argument '%s'", more) : 0;
 }
 
-int enforce_command(
-	const struct command *self, int argc, char **argv, const struct enforce_parts *parts)
+static int run(const struct call *call, struct err *e)
 {
-	struct enforce_options o = { 0 };
-	struct enforce x = { .self = self, .o = &o };
+	const struct command *self = call->self;
+	const struct enforce_parts *parts = self->parts;
+	const struct enforce_options *o = call->values;
+	struct enforce x = { .self = self, .o = o, .conf = call->conf };
 	const struct subcommand *sub = NULL;
-	struct err e = { 0 };
 	int status = 0;
-	int first = cmd_options(self, argc, argv, &o, &status);
-	if (!first)
+	if (read_operands(&x, call->operands, &sub, e) || cmd_now(o->now, &x.now_ms, e) ||
+		choose_files(&x, e))
+		return e->code;
+	int (*act)(struct enforce *, struct err *) = sub->run;
+	if (!act && parts)
+		act = strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
+	if (!act)
+		return hand_over(self->name, call->argv, e);
+	x.conf->root = o->root;
+	if (configure(self, x.conf, &o->conf, &status))
 		return status;
-	if (read_operands(&x, argv + first, &sub, &e) || cmd_now(o.now, &x.now_ms, &e) ||
-		choose_files(&x, &e))
-		return cmd_fail(self, &e);
-	int (*run)(struct enforce * x) = sub->run;
-	if (!run && parts)
-		run = strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
-	if (!run) {
-		hand_over(self->name, argv, &e);
-		return cmd_fail(self, &e);
-	}
-	x.conf.root = o.root;
-	if (configure(self, &x.conf, &o.conf, &status) == 0) {
-		x.policy = (struct policy){ .config = &x.conf.values, .utc = o.utc };
-		x.policy.enforce = strcmp(x.conf.values.policy.mode, "enforce") == 0;
-		status = run(&x);
-	}
-	configure_finish(&x.conf);
-	return status;
-}
-
-static int run_command(const struct command *self, int argc, char **argv)
-{
-	return enforce_command(self, argc, argv, NULL);
+	x.policy = (struct policy){ .config = &x.conf->values, .utc = o->utc };
+	x.policy.enforce = strcmp(x.conf->values.policy.mode, "enforce") == 0;
+	return act(&x, e);
 }
 
 const struct command cmd_enforce = {
@@ -554,5 +535,6 @@ const struct command cmd_enforce = {
 		"test-notice send a notice to a user through each channel",
 	.options = rows,
 	.operands = SUBCOMMANDS,
-	.start = run_command,
+	.values_size = sizeof(struct enforce_options),
+	.run = run,
 };

@@ -18,25 +18,22 @@ struct enforce_options {
 struct enforce {
 	const struct command *self;
 	const struct enforce_options *o;
-	struct configuration conf;
+	struct configuration *conf;
 	struct policy policy;
 	char db[PATH_MAX], policy_db[PATH_MAX];
 	int64_t now_ms;
 	const char *operand; /* after the subcommand; NULL: none */
 };
 
-/* Functions that only the program gua-enforce has; NULL: not in this program. */
+/* Functions that only the program gua-enforce has: the `parts` of its command. Without them,
+ * the subcommands are handed over to that program. */
 struct enforce_parts {
-	int (*run)(struct enforce *x);
-	int (*test_notice)(struct enforce *x);
+	int (*run)(struct enforce *x, struct err *e);
+	int (*test_notice)(struct enforce *x, struct err *e);
 };
-/* Runs `gua enforce ...`. Without `parts`, subcommands that need them are handed over to
- * gua-enforce. */
-int enforce_command(
-	const struct command *self, int argc, char **argv, const struct enforce_parts *parts);
 
-/* Returns the exit status. */
-int enforce_simulate(struct enforce *x);
+/* Returns as struct command's `run`. */
+int enforce_simulate(struct enforce *x, struct err *e);
 
 /* Finds the socket on which users ask gua enforce: with --db, the one beside that store; else
  * the configured one, or the system's if there is one. */

@@ -294,7 +294,7 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 	x->policy.enforce = false;
 	r->s = (struct simulation){ .policy = &x->policy,
 		.history = h,
-		.interval_ms = x->conf.values.policy.interval_ms,
+		.interval_ms = x->conf->values.policy.interval_ms,
 		.kept_until = kept_until,
 		.context = r };
 	/* If policy.db can be read, it says which sessions users kept in that time, and when
@@ -308,9 +308,8 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 	return simulate(&r->s, e);
 }
 
-int enforce_simulate(struct enforce *x)
+int enforce_simulate(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	struct window window = { .until_ms = x->now_ms };
 	struct window_words words = x->o->window;
 	struct result r = { 0 };
@@ -318,7 +317,7 @@ int enforce_simulate(struct enforce *x)
 	if (!words.since && !words.last)
 		words.last = "30d";
 	const bool by_length = words.last && !words.until;
-	int rc = period_parse_window(&window, &words, x->now_ms, x->o->utc, &e);
+	int rc = period_parse_window(&window, &words, x->now_ms, x->o->utc, e);
 	struct idle_history h = { .path = x->db,
 		.wait_ms = READ_WAIT_MS,
 		.since_ms = window.since_ms,
@@ -326,7 +325,7 @@ int enforce_simulate(struct enforce *x)
 		.imports = true,
 		.by_length = by_length };
 	if (rc == 0)
-		rc = replay(x, &r, &h, &e);
+		rc = replay(x, &r, &h, e);
 	if (rc == 0) {
 		struct str json = { 0 };
 		struct policy_file *file = NULL;
@@ -350,5 +349,5 @@ int enforce_simulate(struct enforce *x)
 	arena_finish(&r.texts);
 	free(r.s.releases);
 	idle_history_finish(&h);
-	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+	return rc ? e->code : cmd_print(x->self, &out);
 }

@@ -30,7 +30,6 @@ static const struct option_row rows[] = {
 struct keep {
 	const struct command *self;
 	const struct keep_options *o;
-	struct configuration conf;
 	char socket[PATH_MAX];
 	int proc;
 };
@@ -123,32 +122,26 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 				answer.kept[i].reason);
 	}
 	user_talk_finish_answer(&answer);
-	return rc ? rc : cmd_print(k->self, &out) ? ERR_WORLD : 0;
+	return rc ? rc : cmd_print(k->self, &out);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct call *call, struct err *e)
 {
-	struct keep_options o = { 0 };
-	struct keep k = { .self = self, .o = &o, .proc = -1 };
-	struct err e = { 0 };
-	int status = 0, first = cmd_options(self, argc, argv, &o, &status);
-	if (!first)
+	const struct keep_options *o = call->values;
+	char **words = call->operands;
+	struct keep k = { .self = call->self, .o = o, .proc = -1 };
+	const struct config_policy *policy = &call->conf->values.policy;
+	int status = 0;
+	if (*words && (o->drop || words[1]))
+		return err_set(e, ERR_USAGE, "name one process or lease");
+	call->conf->root = o->root;
+	if (configure(call->self, call->conf, &o->conf, &status))
 		return status;
-	const char *operand = o.drop ? o.drop : argv[first];
-	if (operand && (o.drop ? argv[first] : argv[first + 1])) {
-		err_set(&e, ERR_USAGE, "name one process or lease");
-		return cmd_fail(self, &e);
-	}
-	k.conf.root = o.root;
-	if (configure(self, &k.conf, &o.conf, &status) == 0) {
-		int rc = enforce_socket(k.socket, &k.conf.values.policy, o.db, &e) ||
-			 proc_open(&k.proc, "", &e) || ask(&k, operand, &e);
-		status = rc && *e.text ? cmd_fail(self, &e) : rc;
-	}
-	if (k.proc >= 0)
-		close(k.proc);
-	configure_finish(&k.conf);
-	return status;
+	if (enforce_socket(k.socket, policy, o->db, e) || proc_open(&k.proc, "", e))
+		return e->code;
+	int rc = ask(&k, o->drop ? o->drop : *words, e);
+	close(k.proc);
+	return rc;
 }
 
 const struct command cmd_keep = {
@@ -160,5 +153,7 @@ const struct command cmd_keep = {
 		   "POSIX session. A lease is one that a rule judges: slurm:4, "
 		   "pod:NAMESPACE/NAME.",
 	.options = rows,
-	.start = run,
+	.operands = "",
+	.values_size = sizeof(struct keep_options),
+	.run = run,
 };

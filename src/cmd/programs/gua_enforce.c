@@ -59,25 +59,24 @@ static bool send_all(struct courier *c, const struct config_notices *config,
 }
 
 /* gua enforce test-notice USER: sends a test through each channel that is configured. */
-static int test_notice(struct enforce *x)
+static int test_notice(struct enforce *x, struct err *e)
 {
-	const struct config_notices *config = &x->conf.values.notices;
+	const struct config_notices *config = &x->conf->values.notices;
 	struct courier *c = NULL;
 	struct notice n;
-	struct err e = { 0 };
 	char path[PATH_MAX];
 	const struct post_program post = find_post(path);
-	int rc = x->operand ? channel_check(config, &e)
-			    : err_set(&e, ERR_USAGE, "say whom to send a test notice to");
+	int rc = x->operand ? channel_check(config, e)
+			    : err_set(e, ERR_USAGE, "say whom to send a test notice to");
 	if (rc == 0)
-		rc = describe(&n, x->operand, &e);
+		rc = describe(&n, x->operand, e);
 	if (rc == 0)
-		rc = courier_new(&c, config, &post, &e);
+		rc = courier_new(&c, config, &post, e);
 	if (rc)
-		return cmd_fail(x->self, &e);
-	bool fine = send_all(c, config, &n, &e);
+		return e->code;
+	bool fine = send_all(c, config, &n, e);
 	courier_free(c);
-	return *e.text ? cmd_fail(x->self, &e) : fine ? 0 : 1;
+	return *e->text ? e->code : fine ? 0 : 1;
 }
 
 /* Earlier configurations: running deliveries may still refer to their texts. */
@@ -90,15 +89,15 @@ struct outdated {
  * are being ended are checked against the new one before the next signal. */
 static void reload(struct enforce *x, struct service *s, struct outdated *old)
 {
-	struct configuration before = x->conf;
+	struct configuration before = *x->conf;
 	struct err e = { 0 };
 	int rc = array_one_more(&old->items, old->n) ? 0 : err_memory(&e);
 	if (rc == 0)
-		rc = configure_again(x->self, &x->conf, &x->o->conf);
-	if (rc == 0 && channel_check(&x->conf.values.notices, &e) != 0) {
+		rc = configure_again(x->self, x->conf, &x->o->conf);
+	if (rc == 0 && channel_check(&x->conf->values.notices, &e) != 0) {
 		log_warning("%s", e.text);
-		configure_finish(&x->conf);
-		x->conf = before;
+		configure_finish(x->conf);
+		*x->conf = before;
 		rc = ERR_USAGE;
 	}
 	if (rc) {
@@ -106,19 +105,18 @@ static void reload(struct enforce *x, struct service *s, struct outdated *old)
 			    "config --check");
 	} else {
 		old->items[old->n++] = before.settings;
-		x->policy.enforce = strcmp(x->conf.values.policy.mode, "enforce") == 0;
+		x->policy.enforce = strcmp(x->conf->values.policy.mode, "enforce") == 0;
 	}
-	service_configure(s, &x->policy, &x->conf.settings);
+	service_configure(s, &x->policy, &x->conf->settings);
 	if (rc == 0)
 		log_notice("the configuration was read again");
 }
 
 /* gua enforce run: the service; reads its configuration again on request. */
-static int run(struct enforce *x)
+static int run(struct enforce *x, struct err *e)
 {
-	struct err e = { 0 };
 	char end[PATH_MAX], post[PATH_MAX];
-	const char *socket = x->conf.values.end.socket;
+	const char *socket = x->conf->values.end.socket;
 	struct service_options o = { .db = x->db,
 		.policy_db = x->policy_db,
 		.root = x->o->root ? x->o->root : "",
@@ -134,8 +132,8 @@ static int run(struct enforce *x)
 	struct service *s = NULL;
 	log_setup(LOG_LEVEL_NOTICE,
 		getenv("JOURNAL_STREAM") ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
-	int rc = service_open(&s, &o, &x->policy, &x->conf.settings, &e);
-	while (rc == 0 && (rc = service_run(s, &e)) == SERVICE_RELOAD) {
+	int rc = service_open(&s, &o, &x->policy, &x->conf->settings, e);
+	while (rc == 0 && (rc = service_run(s, e)) == SERVICE_RELOAD) {
 		reload(x, s, &old);
 		rc = 0;
 	}
@@ -143,12 +141,14 @@ static int run(struct enforce *x)
 	for (size_t i = 0; i < old.n; i++)
 		settings_finish(&old.items[i]);
 	free(old.items);
-	return rc ? cmd_fail(x->self, &e) : 0;
+	return rc ? e->code : 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct enforce_parts parts = { .run = run, .test_notice = test_notice };
+	struct command own = cmd_enforce;
+	own.parts = &parts;
 	file_hold_standard();
-	return enforce_command(&cmd_enforce, argc, argv, &parts);
+	return cmd_run(&own, argc, argv);
 }
