@@ -631,10 +631,10 @@ int channel_webhook_body(struct str *out, const struct channel_job *job, struct 
 const struct channel_kind channel_kinds[CHANNELS] = {
 	[CHANNEL_TERMINAL] = { "terminal", .deliver = deliver_to_terminal, .counts = true },
 	[CHANNEL_MAIL] = { "mail", .deliver = deliver_by_mail, .counts = true,
-		.everybody = true },
+		.everybody = true, .alarms = true },
 	[CHANNEL_WEBHOOK] = { "webhook", .deliver = deliver_by_webhook, .counts = true,
-		.everybody = true, NEEDS(webhook_url) },
+		.everybody = true, .alarms = true, NEEDS(webhook_url) },
 	[CHANNEL_COMMAND] = { "command", .deliver = deliver_by_command, .counts = true,
-		.everybody = true, NEEDS(command) },
+		.everybody = true, .alarms = true, NEEDS(command) },
 	[CHANNEL_LOGIN] = { "login", .deliver = deliver_by_login },
 };

@@ -47,9 +47,10 @@ struct channel_kind {
 	const char *name; /* as in gua.conf */
 	const char *key;  /* the key of [notices] that it needs, or NULL */
 	size_t value;	  /* of that key: offset of its text in struct config_notices */
-	bool counts;	/* a delivery counts as a warning; the login notice does not, because it
-			   waits for a login */
-	bool everybody; /* also reaches users without a terminal, and gets alarms */
+	bool counts;	  /* a delivery counts as a warning: its user reads it soon. The login
+			     notice waits for a login */
+	bool everybody;	  /* also reaches users without a terminal */
+	bool alarms;	  /* also reaches administrators: alarms are sent here */
 	/* Writes into `why` the reason for a failure, or how many people were reached. */
 	enum delivery (*deliver)(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 };

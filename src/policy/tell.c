@@ -132,7 +132,7 @@ int tell_make(struct arena *texts, const struct tell_queue *q, const struct noti
 	r->notices = rows;
 	for (int c = 0; c < CHANNELS; c++) {
 		bool counts = channel_kinds[c].counts;
-		bool reaches = n->kind != NOTICE_ALARM || channel_kinds[c].everybody;
+		bool reaches = n->kind != NOTICE_ALARM || channel_kinds[c].alarms;
 		if (!reaches || !channel_configured((enum channel)c, q->config))
 			continue;
 		rows[r->n_notices++] = (struct policy_notice){ .session = q->key,

@@ -361,7 +361,7 @@ def test_me_behind_a_proxy(serve, lab):  # noqa: F811
 
 
 def test_assets(server):
-    for path, kind, part in [("gua.css", "text/css; charset=utf-8", "--held"), ("gua.svg", "image/svg+xml", "<svg"),
+    for path, kind, part in [("gua.css", "text/css; charset=utf-8", "--idle-held"), ("gua.svg", "image/svg+xml", "<svg"),
                              ("gua.js", "text/javascript; charset=utf-8", "use strict")]:
         status, headers, body = server.get("/assets/" + path)
         assert (status, headers["Content-Type"]) == (200, kind) and part in body

@@ -48,6 +48,9 @@ def test_contrast_is_computed_as_defined():
     assert contrast("#000000", "#ffffff") == pytest.approx(21) and contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
+STATES = ("active", "idle-held", "reserved", "use-unknown", "squatting")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark", "paper"])
 def test_text_can_be_read(theme):
     colors = themes()[theme]
@@ -60,11 +63,12 @@ def test_text_can_be_read(theme):
 def test_what_is_drawn_can_be_seen(theme):
     """The light fill of truly-idle time has an outline of its own, --edge; what stands on it differs from it."""
     colors = themes()[theme]
-    for mark in ("active", "held", "given", "unknown", "squat", "mark", "edge", "dot", "link"):
+    for mark in (*STATES, "mark", "edge", "dot", "link"):
         assert contrast(colors[mark], colors["paper"]) >= DRAWN, mark
-    for mark in ("active", "held", "given", "unknown", "squat", "mark"):
-        assert contrast(colors[mark], colors["idle"]) >= DRAWN, mark
-    assert contrast(colors["stripe"], colors["held"]) >= DRAWN  # the pattern of idle-held
+    for mark in (*STATES, "mark"):
+        assert contrast(colors[mark], colors["truly-idle"]) >= DRAWN, mark
+    assert len({colors[state] for state in STATES}) == len(STATES)
+    assert contrast(colors["stripe"], colors["idle-held"]) >= DRAWN  # the pattern of idle-held
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "paper"])
@@ -73,7 +77,7 @@ def test_numbers_on_the_hours_of_the_week_can_be_read(theme):
     step = float(colors["step"].rstrip("%")) / 100
     levels = [int(n) for n in re.findall(r"\.h\d \{ --mix: calc\((\d) \* var\(--step\)\)", SHEETS["report"])]
     assert levels == list(range(1, 10))
-    for color in ("active", "held"):
+    for color in ("active", "idle-held"):
         for level in levels:
             assert contrast(colors["ink"], mixed(colors[color], colors["soft"], level * step)) >= TEXT, (color, level)
 
