@@ -210,7 +210,7 @@ static int export_all(struct sink *s, const struct store_list *stores, struct wi
 		s->json = (struct json){ .out = &s->out, .lines = 2 };
 		json_open(&s->json, NULL, '{');
 		json_text(&s->json, "schema", "gua-export-1");
-		json_text(&s->json, "host", *host ? host : NULL);
+		json_label(&s->json, "host", host);
 		json_text(&s->json, "what", name);
 		json_open(&s->json, "rows", '[');
 	} else {

@@ -192,7 +192,7 @@ static void add_status_json(struct str *out, const struct status *s)
 	json_text(&j, "schema", "gua-enforce-status-1");
 	json_text(&j, "mode", s->mode);
 	json_text(&j, "config_untrusted", s->untrusted.code ? s->untrusted.text : NULL);
-	json_text(&j, "unreachable", *s->missed ? s->missed : NULL);
+	json_label(&j, "unreachable", s->missed);
 	json_moment(&j, "armed_until", s->orders.armed_until_ms);
 	json_text(&j, "armed_by", s->orders.armed_until_ms < 0 ? NULL : s->orders.armed_by);
 	json_moment(&j, "stopped_since", s->orders.stopped_ms);
@@ -201,7 +201,7 @@ static void add_status_json(struct str *out, const struct status *s)
 	json_number(
 		&j, "sessions_holding", s->pass.at_ms < 0 ? NAN : (double)s->pass.sessions, 0);
 	json_number(&j, "sessions_idle", s->pass.at_ms < 0 ? NAN : (double)s->pass.idle, 0);
-	json_text(&j, "note", *s->pass.note ? s->pass.note : NULL);
+	json_label(&j, "note", s->pass.note);
 	rows_json_table(&j, "sessions", &s->stages);
 	json_close(&j, '}');
 }

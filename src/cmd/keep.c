@@ -82,7 +82,7 @@ static void add_json(struct str *out, const struct user_answer *a)
 		json_open(&j, NULL, '{');
 		const struct facts_asked *what = &a->kept[i].what;
 		json_number(&j, "pid", what->pid ? what->pid : (double)NAN, 0);
-		json_text(&j, "lease", *what->lease ? what->lease : NULL);
+		json_label(&j, "lease", what->lease);
 		json_bool(&j, "kept", true);
 		json_moment(&j, "until", a->kept[i].until_ms);
 		json_text(&j, "reason", a->kept[i].reason);

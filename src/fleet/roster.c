@@ -559,7 +559,7 @@ void roster_json(struct str *out, const struct roster *r, const struct fleet *f)
 	json_text(&j, "engine", f->engine);
 	json_moment(&j, "now", r->now_ms);
 	json_number(&j, "seen", (double)r->n_seen, 0);
-	json_number(&j, "expected", r->expected < 0 ? (double)NAN : (double)r->expected, 0);
+	json_known(&j, "expected", r->expected);
 	for (int state = 0; state < ROSTER_STATES; state++)
 		json_number(&j, roster_state_names[state], (double)r->counts[state], 0);
 	json_open(&j, "warnings", '[');

@@ -284,9 +284,9 @@ static void add_why(struct json *j, const struct pick_result *r, const struct pi
 static void add_id(struct json *j, const struct card_id *id)
 {
 	json_number(j, "index", id->index, 0);
-	json_number(j, "mig_index", id->mig_index < 0 ? NAN : (double)id->mig_index, 0);
+	json_known(j, "mig_index", id->mig_index);
 	json_text(j, "uuid", card_has_uuid(id) ? id->uuid : NULL);
-	json_text(j, "name", *id->name ? id->name : NULL);
+	json_label(j, "name", id->name);
 }
 
 static void add_other(struct json *j, const struct pick_fact *f, struct user_names *names)
@@ -301,10 +301,10 @@ static void add_other(struct json *j, const struct pick_fact *f, struct user_nam
 		if (uid >= 0)
 			user_names_get(names, (uint32_t)uid, 0, user, sizeof(user));
 		json_open(j, "by", '{');
-		json_text(j, "user", *user ? user : NULL);
-		json_number(j, "uid", uid < 0 ? NAN : (double)uid, 0);
-		json_number(j, "pid", f->by.pid < 0 ? NAN : (double)f->by.pid, 0);
-		json_text(j, "command", *f->by.comm ? f->by.comm : NULL);
+		json_label(j, "user", user);
+		json_known(j, "uid", uid);
+		json_known(j, "pid", f->by.pid);
+		json_label(j, "command", f->by.comm);
 		json_number(j, "seconds_left",
 			f->by.left_ms < 0 ? NAN : (double)f->by.left_ms / 1000, 0);
 		json_close(j, '}');
@@ -333,9 +333,9 @@ void pick_result_json(
 	}
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-pick-1");
-	json_text(&j, "host", *r->host ? r->host : NULL);
+	json_label(&j, "host", r->host);
 	json_moment(&j, "time", r->time_ms);
-	json_text(&j, "note", *r->note ? r->note : NULL);
+	json_label(&j, "note", r->note);
 	json_text(&j, "error", error);
 	json_number(&j, "hold_seconds", error ? NAN : (double)hold_ms / 1000, 3);
 	json_open(&j, "picked", '[');

@@ -455,7 +455,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-explain-1");
 	json_number(&j, "pid", ex->x->what.pid ? (double)ex->x->what.pid : (double)NAN, 0);
-	json_text(&j, "lease", *ex->x->what.lease ? ex->x->what.lease : NULL);
+	json_label(&j, "lease", ex->x->what.lease);
 	json_text(&j, "session", f->session->key);
 	json_text(&j, "kind", session_kind_names[f->session->kind]);
 	json_text(&j, "use", session_use_names[f->session->use]);
@@ -465,7 +465,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_moment(&j, "idle_since", f->idle ? f->idle_since_ms : -1);
 	json_number(&j, "idle_seconds", f->idle ? (double)f->clock_ms / 1000 : NAN, 3);
 	add_use_json(&j, ex);
-	json_number(&j, "held_bytes", f->mem_bytes < 0 ? NAN : (double)f->mem_bytes, 0);
+	json_known(&j, "held_bytes", f->mem_bytes);
 	json_text(&j, "exempt", f->exemption);
 	json_open(&j, "exemptions", '[');
 	add_exemptions(&(struct exemptions){ .ex = ex, .json = &j });
@@ -480,7 +480,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 		json_open(&j, NULL, '{');
 		json_text(&j, "rule", rule->name);
 		json_bool(&j, "matches", yes);
-		json_text(&j, "why_not", *why ? why : NULL);
+		json_label(&j, "why_not", why);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');

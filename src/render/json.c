@@ -81,6 +81,11 @@ void json_number(struct json *j, const char *key, double number, int decimals)
 	str_add(j->out, *text ? text : "null");
 }
 
+void json_known(struct json *j, const char *key, int64_t number)
+{
+	json_number(j, key, number < 0 ? NAN : (double)number, 0);
+}
+
 void json_exact(struct json *j, const char *key, double number)
 {
 	char text[32];
@@ -96,6 +101,11 @@ void json_text(struct json *j, const char *key, const char *text)
 		add_quoted(j->out, text);
 	else
 		str_add(j->out, "null");
+}
+
+void json_label(struct json *j, const char *key, const char *text)
+{
+	json_text(j, key, text && *text ? text : NULL);
 }
 
 void json_bool(struct json *j, const char *key, bool value)

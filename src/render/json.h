@@ -18,10 +18,14 @@ void json_close(struct json *j, char kind);
 /* Adds a number rounded to `decimals`, without trailing zeros; NAN and infinities become
  * null. */
 void json_number(struct json *j, const char *key, double number, int decimals);
+/* Adds a whole number, or null if it is negative. */
+void json_known(struct json *j, const char *key, int64_t number);
 /* Adds a number with all digits that it needs to be read back unchanged. */
 void json_exact(struct json *j, const char *key, double number);
 /* Adds a text (UTF-8), or null if it is NULL. */
 void json_text(struct json *j, const char *key, const char *text);
+/* Adds a text, or null if it is NULL or "". */
+void json_label(struct json *j, const char *key, const char *text);
 void json_bool(struct json *j, const char *key, bool value);
 /* Adds a moment as ISO 8601 in UTC, or null if it is negative. */
 void json_moment(struct json *j, const char *key, int64_t ms);

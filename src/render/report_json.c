@@ -189,8 +189,7 @@ static void add_fleet(struct json *j, const struct report *r)
 	json_number(j, "sample_seconds",
 		f->sampled_ms ? (double)f->sampled_ms / 1000 : (double)NAN, 3);
 	json_number(j, "hosts_seen", (double)f->n_seen, 0);
-	json_number(j, "hosts_expected",
-		f->n_expected < 0 ? (double)NAN : (double)f->n_expected, 0);
+	json_known(j, "hosts_expected", f->n_expected);
 	json_number(j, "hosts_missing", (double)f->n_missing, 0);
 	json_number(j, "hosts_first_seen", (double)f->n_late, 0);
 	json_number(j, "hosts_not_seen_at_end", (double)f->n_silent, 0);

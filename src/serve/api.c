@@ -23,26 +23,15 @@ static bool is_csv(const struct answer *a)
 	return strcmp(a->type, TYPE_CSV) == 0;
 }
 
-/* A text; "" and NULL are null. */
-static void add_label(struct json *j, const char *key, const char *text)
-{
-	json_text(j, key, text && *text ? text : NULL);
-}
-
-static void add_known(struct json *j, const char *key, int64_t number)
-{
-	json_number(j, key, number < 0 ? NAN : (double)number, 0);
-}
-
 static void add_card(struct json *j, const struct present *now, const struct present_card *c)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "host", now->hosts[c->host].hostname);
 	json_number(j, "card", c->id.index, 0);
-	add_known(j, "mig_index", c->id.mig_index);
+	json_known(j, "mig_index", c->id.mig_index);
 	json_text(j, "uuid", c->id.uuid);
 	json_text(j, "name", c->id.name);
-	add_label(j, "pci", c->id.pci);
+	json_label(j, "pci", c->id.pci);
 	json_text(j, "status", card_status_names[c->status]);
 	json_moment(j, "last_seen", c->last_seen_ms);
 	json_text(j, "state", state_looks[c->state].key);
@@ -52,9 +41,9 @@ static void add_card(struct json *j, const struct present *now, const struct pre
 	json_number(j, "power_w", c->values[METRIC_POWER_DRAW], 1);
 	json_number(j, "temperature_c", c->values[METRIC_TEMPERATURE_GPU], 0);
 	json_number(j, "mem_used_bytes", c->values[METRIC_MEMORY_USED], 0);
-	add_known(j, "mem_total_bytes", c->id.mem_total_bytes);
+	json_known(j, "mem_total_bytes", c->id.mem_total_bytes);
 	json_number(j, "holders", (double)c->n_processes, 0);
-	add_label(j, "leased_to", c->leased_to);
+	json_label(j, "leased_to", c->leased_to);
 	json_moment(j, "leased_since", c->leased_since_ms);
 	json_close(j, '}');
 }
@@ -120,8 +109,8 @@ void api_now(const struct request *q, struct answer *a)
 			const struct present_host *h = &now.hosts[i];
 			json_open(&j, NULL, '{');
 			json_text(&j, "host", h->hostname);
-			add_label(&j, "driver", h->driver);
-			add_label(&j, "source", h->source);
+			json_label(&j, "driver", h->driver);
+			json_label(&j, "source", h->source);
 			json_bool(&j, "simulated", h->simulated);
 			json_bool(&j, "fresh", !h->stale);
 			json_moment(&j, "last_tick", h->last_tick_ms);

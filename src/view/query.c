@@ -467,7 +467,7 @@ static void add_cell(const struct query_answer *a, enum metric m, const struct q
 			a->json, info->name, info->detail ? value : floor(value), info->detail);
 	} else {
 		show(text, sizeof(text), m, a->now, line);
-		json_text(a->json, info->name, *text ? text : NULL);
+		json_label(a->json, info->name, text);
 	}
 }
 
@@ -561,7 +561,7 @@ static void add_list_cell(
 	if (to->json && is_number && r->process) {
 		json_number(to->json, field->name, number, 0);
 	} else if (to->json) {
-		json_text(to->json, field->name, *text ? text : NULL);
+		json_label(to->json, field->name, text);
 	} else {
 		(is_number ? rows_own_text : rows_text)(to->out, *text ? text : "[N/A]");
 		if (*text && *field->unit && !to->query->no_units)

@@ -371,11 +371,6 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 			"33", &o->style);
 }
 
-static const char *or_null(const char *text)
-{
-	return *text ? text : NULL;
-}
-
 static void json_process(
 	struct json *j, const struct stat_pick *pick, const struct present_process *p)
 {
@@ -383,8 +378,8 @@ static void json_process(
 	stat_command(command, sizeof(command), p);
 	int64_t idle_ms = p->idle_since_ms < 0 ? -1 : pick->now->now_ms - p->idle_since_ms;
 	json_open(j, NULL, '{');
-	json_text(j, "username", or_null(p->id.user));
-	json_text(j, "command", or_null(command));
+	json_label(j, "username", p->id.user);
+	json_label(j, "command", command);
 	struct str arguments = { 0 };
 	live_process_arguments(pick->live, p, &arguments);
 	json_open(j, "full_command", '[');
@@ -395,7 +390,7 @@ static void json_process(
 	json_number(j, "gpu_memory_usage",
 		p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20), 0);
 	json_number(j, "cpu_percent", p->cpu_pct, 1);
-	json_number(j, "cpu_memory_usage", p->rss_bytes < 0 ? NAN : (double)p->rss_bytes, 0);
+	json_known(j, "cpu_memory_usage", p->rss_bytes);
 	json_number(j, "pid", p->id.pid, 0);
 	json_bool(j, "gua.holder", p->holder);
 	if (p->active || p->idle_since_ms >= 0)
@@ -407,10 +402,10 @@ static void json_process(
 	json_moment(j, "gua.idle_since", p->idle_since_ms);
 	json_number(j, "gua.idle_seconds", idle_ms < 0 ? NAN : (double)idle_ms / 1000, 3);
 	json_bool(j, "gua.idle_is_lower_bound", p->idle_longer);
-	json_text(j, "gua.context", or_null(context_texts[p->context]));
+	json_label(j, "gua.context", context_texts[p->context]);
 	for (size_t i = PROCESS_COMMAND + 1; i < PROCESS_TEXTS; i++) {
-		json_text(j, str_brief("gua.%s", process_fields[i].name).text,
-			or_null(process_text(&p->id, i)));
+		json_label(j, str_brief("gua.%s", process_fields[i].name).text,
+			process_text(&p->id, i));
 	}
 	json_close(j, '}');
 }
@@ -455,7 +450,7 @@ static void add_own(struct json *j, const struct present_card *c)
 	json_bool(j, "gua.state_is_lower_bound", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
 	json_metric(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
-	json_text(j, "gua.leased_to", or_null(c->leased_to));
+	json_label(j, "gua.leased_to", c->leased_to);
 }
 
 static void json_board(struct json *j, const struct stat_pick *p, const struct present_board *b)
@@ -467,9 +462,9 @@ static void json_board(struct json *j, const struct stat_pick *p, const struct p
 	json_number(j, "index", b->id.index, 0);
 	json_text(j, "uuid", card_has_uuid(&b->id) ? b->id.uuid : NULL);
 	bool well = b->status != CARD_STATUS_LOST;
-	json_text(j, "name", well ? or_null(b->id.name) : status_text(b->status, b->code));
+	json_label(j, "name", well ? b->id.name : status_text(b->status, b->code));
 	if (!well)
-		json_text(j, "gua.name", or_null(b->id.name));
+		json_label(j, "gua.name", b->id.name);
 	json_metric(j, "temperature.gpu", v, METRIC_TEMPERATURE_GPU);
 	json_metric(j, "fan.speed", v, METRIC_FAN_SPEED);
 	json_metric(j, "utilization.gpu", v, METRIC_UTILIZATION_GPU);
@@ -480,7 +475,7 @@ static void json_board(struct json *j, const struct stat_pick *p, const struct p
 	json_metric(j, "memory.used", v, METRIC_MEMORY_USED);
 	json_metric(j, "memory.total", v, METRIC_MEMORY_TOTAL);
 	json_processes(j, p, b, NULL);
-	json_text(j, "gua.source", or_null(c->source));
+	json_label(j, "gua.source", c->source);
 	if (!b->mig) {
 		add_own(j, c);
 		json_close(j, '}');
@@ -508,12 +503,12 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 	struct json j = { .out = out, .lines = lines };
 	json_open(&j, NULL, '{');
 	json_text(&j, "hostname", now->hosts[0].hostname);
-	json_text(&j, "driver_version", or_null(now->hosts[0].driver));
+	json_label(&j, "driver_version", now->hosts[0].driver);
 	json_text(
 		&j, "query_time", moment_format("%Y-%m-%dT%H:%M:%S", now->now_ms, false).text);
 	json_text(&j, "gua.schema", "gua-stat-1");
 	json_moment(&j, "gua.time", now->now_ms);
-	json_text(&j, "gua.note", or_null(now->hosts[0].note));
+	json_label(&j, "gua.note", now->hosts[0].note);
 	json_open(&j, "gpus", '[');
 	for (size_t i = 0; i < picked->n_boards; i++)
 		json_board(&j, picked, picked->boards[i]);

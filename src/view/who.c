@@ -124,7 +124,7 @@ void who_json(struct str *out, const struct who *w)
 	json_text(&j, "schema", "gua-who-1");
 	json_text(&j, "host", host->hostname);
 	json_moment(&j, "time", w->now->now_ms);
-	json_text(&j, "note", *host->note ? host->note : NULL);
+	json_label(&j, "note", host->note);
 	json_moment(&j, "recorded_until", host->recorded_until_ms);
 	rows_json_table(&j, "holders", &t);
 	rows_json_reserved(&j, w->now);
