@@ -199,6 +199,12 @@ def test_how_values_are_written(request, source):
         "92.00.19.00.01", "8.0"]]
 
 
+def test_more_power_than_a_board_can_draw_is_unknown(driver):
+    run = driver("query", "-i", "0", "--query-gpu=power.draw,power.draw.instant,enforced.power.limit", "--format=csv,noheader",
+                 scenario=CARDS + "at 0s power-factor card 0 6\n")
+    assert (run.returncode, run.stderr, rows(run.stdout)) == (0, "", [["[N/A]", "332.00 W", "400.00 W"]])
+
+
 @pytest.mark.parametrize("option, field, nearest", [
     ("gpu", "utilisation.gpu", "utilization.gpu, "),
     ("gpu", "memory.usd", "memory.used, "),

@@ -197,6 +197,8 @@ void nvml_util_note_rings(struct nvml_source *s);
 void nvml_use_drain(struct nvml_source *s, size_t card);
 void nvml_energy_read(struct nvml_source *s, size_t card);
 void nvml_energy_read_power(struct nvml_source *s, size_t card);
+/* Some drivers report far more power than a board can draw: such a reading is unknown. */
+bool nvml_energy_is_plausible(const struct nvml_device *d, double power_mw);
 void nvml_energy_read_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_process_look(struct nvml_source *s, size_t card);
 bool nvml_process_is_listed(const struct nvml_card *c, uint32_t pid);

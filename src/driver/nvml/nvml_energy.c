@@ -30,13 +30,17 @@ static void add_mj(struct nvml_energy *n, double mj)
 	n->total_mj = (isnan(n->total_mj) ? 0 : n->total_mj) + mj;
 }
 
-/* Some drivers report far more than a board can draw: such a reading is not used. */
+bool nvml_energy_is_plausible(const struct nvml_device *d, double power_mw)
+{
+	return !(power_mw > d->power_limit_mw * 1.5);
+}
+
 static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
 {
 	struct nvml_card *c = &s->cards[card];
 	int64_t now_ms = clock_wall_ms(s->clock);
 	double limit_mw = s->devices[c->device].power_limit_mw;
-	if (!(power_mw > limit_mw * 1.5)) {
+	if (nvml_energy_is_plausible(&s->devices[c->device], power_mw)) {
 		fault_clear(&c->bad_power, now_ms);
 		return true;
 	}

@@ -271,6 +271,9 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 		else
 			values[row->metric] =
 				a.numbers[row->out] * (row->scale != 0 ? row->scale : 1);
+		if (row->metric == METRIC_POWER_DRAW &&
+			!nvml_energy_is_plausible(d, values[row->metric] * 1e3))
+			values[row->metric] = NAN;
 	}
 	/* A card that answers other calls is not lost. */
 	if (lost && !answered)
