@@ -117,7 +117,7 @@ enum {
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld "               \
 	"AND coalesce(job, container, notebook, posix_session) IS NOT NULL"
 
-struct reading {
+struct member_row {
 	struct session_member member;
 	char boot_id[64], key[SESSION_KEY_CAP];
 	enum session_kind kind;
@@ -125,7 +125,7 @@ struct reading {
 	struct arena texts; /* of this row */
 };
 
-static int read_member(struct reading *r, sqlite3_stmt *row, struct err *e)
+static int read_member(struct member_row *r, sqlite3_stmt *row, struct err *e)
 {
 	arena_finish(&r->texts);
 	sql_text(row, AT_BOOT, r->boot_id, sizeof(r->boot_id));
@@ -160,7 +160,7 @@ static int add_process(
 }
 
 /* Adds a process to its session, which may be new. */
-static int take(struct idle_history *h, struct reading *r, sqlite3_stmt *row, struct err *e)
+static int take(struct idle_history *h, struct member_row *r, sqlite3_stmt *row, struct err *e)
 {
 	const struct session_member *m = &r->member;
 	uint32_t session = names_find(&h->keys, 0, r->key, e);
@@ -189,7 +189,7 @@ static int take(struct idle_history *h, struct reading *r, sqlite3_stmt *row, st
 static int take_rows(
 	struct idle_history *h, sqlite3_stmt *rows, bool known_only, int rc, struct err *e)
 {
-	struct reading r = { .holds = h->present && !known_only };
+	struct member_row r = { .holds = h->present && !known_only };
 	while (sql_next(&rows, &rc, e)) {
 		if (idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0)) != IDMAP_NONE)
 			continue;
@@ -205,7 +205,7 @@ static int take_rows(
 static int read_unlisted(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
-	struct reading r = { 0 };
+	struct member_row r = { 0 };
 	int rc = sql_prepare(
 		h->db, &rows, e, "SELECT " COLUMNS NO_CROWD UNLISTED, (long long)h->host);
 	while (sql_next(&rows, &rc, e)) {
@@ -268,7 +268,7 @@ static int read_ended(struct idle_history *h, struct err *e)
 /* Takes a row that short processes share: those of one session, or those of a user who has too
  * many sessions for rows of their own. */
 static int take_crowd(
-	struct idle_history *h, const struct reading *r, int64_t id, struct err *e)
+	struct idle_history *h, const struct member_row *r, int64_t id, struct err *e)
 {
 	struct idle_crowd crowd = { .session = IDMAP_NONE };
 	if (r->kind == SESSION_PROCESS)
@@ -288,7 +288,7 @@ static int take_crowd(
 static int read_crowds(struct idle_history *h, struct err *e)
 {
 	char lately[LATELY_CAP];
-	struct reading r = { 0 };
+	struct member_row r = { 0 };
 	sqlite3_stmt *rows = NULL;
 	if (!h->n_processes)
 		return 0;
@@ -306,7 +306,7 @@ static int read_crowds(struct idle_history *h, struct err *e)
 
 int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 {
-	struct reading r = { 0 };
+	struct member_row r = { 0 };
 	struct names keys = { 0 };
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,

@@ -141,8 +141,10 @@ static bool is_listed_at(const struct account_scene *on, int64_t at_ms)
 	return false;
 }
 
-/* Finds the state of a stretch, and whether it is certain. */
-static void judge(
+/* Finds the state of a stretch, and whether it is certain. Here truly-idle time becomes
+ * reserved; for live views present_add_lease() decides that, for samples of other exporters
+ * sampled.c and sampled_hours.c. */
+static void judge_stretch(
 	const struct account *a, struct account_part *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
@@ -175,7 +177,7 @@ static void account_piece(
 		.from_ms = from_ms,
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
-	judge(a, &p, on);
+	judge_stretch(a, &p, on);
 	p.free = is_free(p.state);
 	if (p.free)
 		a->free_state = p.state;

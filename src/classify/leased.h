@@ -1,5 +1,5 @@
-/* The leases of one card: where they begin and end, whether the card is reserved at a moment,
- * and how that time is divided. Pure functions. */
+/* The leases of one card: where they begin and end, whether the card is leased at a moment,
+ * and how reserved time is divided. Pure functions. */
 #pragma once
 
 #include "classify/ledger.h"

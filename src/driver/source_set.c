@@ -265,7 +265,7 @@ static void join_facts(struct set *s)
 }
 
 /* Returns 0 when a member answers; else the failure of the first member. */
-static int judge(struct set *s, struct err *e)
+static int judge_sources(struct set *s, struct err *e)
 {
 	const struct set_member *first = &s->members[0];
 	for (size_t i = 0; i < s->n_members; i++)
@@ -287,7 +287,7 @@ static int ask(struct source *base, const struct member_call *c, struct err *e)
 	join_facts(s);
 	if (c->kind == CALL_DRAIN)
 		join_xids(s);
-	return judge(s, e);
+	return judge_sources(s, e);
 }
 
 static int set_scan(struct source *base, struct err *e)
@@ -330,7 +330,7 @@ static void check_member(struct set *s, struct set_member *m)
 	take_result(s, m, CALL_OTHER, &why);
 	join_cards(s);
 	join_facts(s);
-	judge(s, &s->base.unsaid);
+	judge_sources(s, &s->base.unsaid);
 }
 
 /* Finds the member that has a card, and the card's index there; NULL: the member is down. */

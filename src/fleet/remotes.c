@@ -149,7 +149,7 @@ static bool is_store(int fd)
 	       memcmp(begin, magic, sizeof(magic)) == 0;
 }
 
-static void judge(struct remote *host, const struct child_result *result, int fd,
+static void judge_fetch(struct remote *host, const struct child_result *result, int fd,
 	const struct remotes_wish *wish)
 {
 	struct stat st = { 0 };
@@ -215,7 +215,7 @@ static void fetch(struct fetching *f, struct remote *host)
 	else if (run_ssh(f, host->name, fd, &result, &e) != 0)
 		say_why(host, e.text, "", "install ssh on this host");
 	else
-		judge(host, &result, fd, f->wish);
+		judge_fetch(host, &result, fd, f->wish);
 	if (fd >= 0)
 		close(fd);
 }

@@ -194,7 +194,7 @@ static int add_missing(struct roster *r, struct err *e)
 	return 0;
 }
 
-static void judge(struct roster *r)
+static void judge_hosts(struct roster *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct roster_host *h = &r->hosts[i];
@@ -414,7 +414,7 @@ int roster_settle(struct roster *r, struct fleet *f, const struct audit *samples
 	if (rc == 0)
 		rc = add_missing(r, e);
 	if (rc == 0)
-		judge(r);
+		judge_hosts(r);
 	return rc;
 }
 

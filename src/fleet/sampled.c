@@ -38,7 +38,7 @@ int64_t sampled_step(int64_t interval_ms)
 }
 
 /* The state of a card that a sample shows. NAN: not known. */
-static enum card_state judge(
+static enum card_state judge_sample(
 	const struct rules *rules, double use_pct, double mem_bytes, bool leased)
 {
 	bool held = mem_bytes > (double)rules->held_mem_bytes;
@@ -603,7 +603,7 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 		rc = note_number(s, &m, e);
 		if (rc)
 			return rc;
-		m.state = judge(&s->rules, values[EXPORTER_USE],
+		m.state = judge_sample(&s->rules, values[EXPORTER_USE],
 			held_bytes(s, card, &b, m.t_ms), m.n_holders > 0);
 		rc = judge_moment(s, number, &m, &b, e);
 		b.state = (int)m.state;

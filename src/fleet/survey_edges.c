@@ -149,7 +149,7 @@ static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 }
 
 /* Decides: as much as fits into the time since the last scrape before it began there. */
-static void judge(const struct newcomer *n)
+static void judge_newcomer(const struct newcomer *n)
 {
 	struct survey *s = n->s;
 	struct meter_row *row = &s->users.rows[n->row];
@@ -182,7 +182,7 @@ int survey_edges_newborn(struct survey *s, struct err *e)
 	if (rc == 0)
 		rc = fleet_run(&b, e);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		judge(&all[i]);
+		judge_newcomer(&all[i]);
 	fleet_finish_batch(&b);
 	return rc;
 }

@@ -79,6 +79,7 @@ struct rules {
 /* Whether two rules give the same states. spell_ms is not compared. */
 bool state_rules_equal(const struct rules *a, const struct rules *b);
 
+/* gua.conf has the same defaults as texts (config.c); a test compares them. */
 #define RULES_DEFAULT                                                                          \
 	{                                                                                      \
 		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000,                    \

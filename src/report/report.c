@@ -109,7 +109,7 @@ static int64_t longest_ms(const struct audit *a)
 	return most_ms;
 }
 
-static enum report_verdict judge(const struct report *r, const struct audit *a)
+static enum report_verdict verdict_of(const struct report *r, const struct audit *a)
 {
 	/* Of a fleet, hosts that reported nothing were not observed either. */
 	double n_hosts = (double)(a->n_hosts + a->fleet.n_missing);
@@ -396,7 +396,7 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 		w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
 		w->energy_kwh = w->energy_known = NAN;
 	}
-	w->judged = judge(r, a);
+	w->judged = verdict_of(r, a);
 	w->verdict = verdict_names[w->judged];
 }
 

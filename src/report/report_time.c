@@ -250,7 +250,7 @@ static const struct column timeline_columns[] = {
 };
 #undef OF
 
-static bool is_held(const struct audit *a, size_t card)
+static bool was_observed(const struct audit *a, size_t card)
 {
 	const struct audit_columns *c = &a->columns;
 	for (size_t i = 0; i < c->n; i++) {
@@ -359,7 +359,7 @@ static void add_lanes(struct report *r, const struct audit *a)
 			add_marks(r, a, host, AUDIT_NO_CARD);
 		}
 		for (; card < a->n_cards && a->cards[card].host == host; card++) {
-			if (a->of_users && !is_held(a, card))
+			if (a->of_users && !was_observed(a, card))
 				continue;
 			if (!add_card(r, a, card)) {
 				r->failed = true;
