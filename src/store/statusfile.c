@@ -71,9 +71,8 @@ void statusfile_publish(
 		return;
 	char text[TEXT_CAP] = "", first[FIRST_LINE + 1], *body = text + FIRST_LINE;
 	size_t cap = sizeof(text) - FIRST_LINE;
-	size_t len = (size_t)snprintf(
-		body, cap, "%s%stick_ms %lld\n%s", f->head, f->stuck, (long long)tick_ms,
-		f->unread ? "unread 1\n" : "");
+	size_t len = (size_t)snprintf(body, cap, "%s%stick_ms %lld\n%s", f->head, f->stuck,
+		(long long)tick_ms, f->unread ? "unread 1\n" : "");
 	for (size_t i = 0; i < n && len < cap - 400; i++) {
 		char safe[320];
 		str_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));

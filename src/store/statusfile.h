@@ -61,7 +61,7 @@ struct published {
 	char boot_id[40];
 	char version[32];
 	int64_t started_ms, tick_ms; /* tick_ms -1: no tick yet */
-	bool unread; /* the recorder cannot read the cards now */
+	bool unread;		     /* the recorder cannot read the cards now */
 	struct published_fault faults[STATUS_MAX_FAULTS];
 	size_t n_faults;
 };
