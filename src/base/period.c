@@ -141,11 +141,10 @@ static int check_order(
 		words->until && !words->since ? "; give --since too" : "");
 }
 
-int period_parse_window(struct window *w, const struct window_words *words, const char *usual,
-	int64_t now_ms, bool utc, struct err *e)
+int period_parse_window(struct window *w, const struct window_words *words, int64_t now_ms,
+	bool utc, struct err *e)
 {
 	int64_t last_ms = 0;
-	const char *last = words->last || words->since ? words->last : usual;
 	w->period = (struct period){ 0 };
 	if (words->since && words->last)
 		return err_set(e, ERR_USAGE, "--since and --last exclude each other");
@@ -153,13 +152,13 @@ int period_parse_window(struct window *w, const struct window_words *words, cons
 		return ERR_USAGE;
 	if (words->until && parse_until(w, words->until, now_ms, utc, e) != 0)
 		return ERR_USAGE;
-	if (last && duration_parse(last, &last_ms, e) != 0)
+	if (words->last && duration_parse(words->last, &last_ms, e) != 0)
 		return err_prefix(e, "--last");
 	if (words->until)
 		w->period.unit = PERIOD_NONE;
 	else if (w->period.unit != PERIOD_NONE)
 		w->until_ms = clock_earlier(w->period.to_ms, now_ms);
-	if (last)
+	if (words->last)
 		w->since_ms = w->until_ms - last_ms;
 	return check_order(w, words, utc, e);
 }

@@ -37,12 +37,11 @@ struct window {
 				 unit NONE */
 };
 
-/* Reads the window; what is not given keeps its value in `*w`. Without --since and --last, the
- * window has the length `usual`, unless that is NULL. If --since names a period and
+/* Reads the window; what is not given keeps its value in `*w`. If --since names a period and
  * there is no --until, the window is that period, up to now. If --until names a period, the
  * window ends with it. --last counts back from the end. The error names the option. */
-int period_parse_window(struct window *w, const struct window_words *words, const char *usual,
-	int64_t now_ms, bool utc, struct err *e);
+int period_parse_window(struct window *w, const struct window_words *words, int64_t now_ms,
+	bool utc, struct err *e);
 /* Returns the window before this one. If this one is a period: the period before, as far as
  * this one has passed. Otherwise: the same length of time just before it. */
 struct window period_window_before(const struct window *w, bool utc);

@@ -260,7 +260,7 @@ static int run(const struct call *call, struct err *e)
 	s.is_json = o->json;
 	if (o->window.last)
 		w.until_ms = now_ms;
-	if (period_parse_window(&w, &o->window, NULL, now_ms, o->utc, e))
+	if (period_parse_window(&w, &o->window, now_ms, o->utc, e))
 		return ERR_USAGE;
 	int rc = choose_db_list(&stores, &o->db, e);
 	choose_db_note_unread(&stores);

@@ -311,16 +311,19 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 int enforce_simulate(struct enforce *x, struct err *e)
 {
 	struct window window = { .until_ms = x->now_ms };
-	const struct window_words *words = &x->o->window;
+	struct window_words words = x->o->window;
 	struct result r = { 0 };
 	struct str out = { 0 };
-	int rc = period_parse_window(&window, words, "30d", x->now_ms, x->o->utc, e);
+	if (!words.since && !words.last)
+		words.last = "30d";
+	const bool by_length = words.last && !words.until;
+	int rc = period_parse_window(&window, &words, x->now_ms, x->o->utc, e);
 	struct idle_history h = { .path = x->db,
 		.wait_ms = READ_WAIT_MS,
 		.since_ms = window.since_ms,
 		.until_ms = window.until_ms,
 		.imports = true,
-		.by_length = !words->since && !words->until };
+		.by_length = by_length };
 	if (rc == 0)
 		rc = replay(x, &r, &h, e);
 	if (rc == 0) {

@@ -46,7 +46,10 @@ int event_list_ask(struct audit_question *q, const struct window_words *words, i
 	bool utc, struct err *e)
 {
 	struct window window = { .until_ms = now_ms };
-	if (period_parse_window(&window, words, "7d", now_ms, utc, e) != 0)
+	struct window_words own = *words;
+	if (!own.since && !own.last)
+		own.last = "7d";
+	if (period_parse_window(&window, &own, now_ms, utc, e) != 0)
 		return ERR_USAGE;
 	q->now_ms = now_ms;
 	q->since_ms = window.since_ms;

@@ -39,7 +39,10 @@ static int read_window(struct report_asked *asked, const struct report_words *w,
 {
 	struct audit_question *q = &asked->question;
 	struct window window = { .until_ms = q->now_ms };
-	if (period_parse_window(&window, &w->window, "1h", q->now_ms, w->utc, e) != 0)
+	struct window_words words = w->window;
+	if (!words.since && !words.last)
+		words.last = "1h";
+	if (period_parse_window(&window, &words, q->now_ms, w->utc, e) != 0)
 		return ERR_USAGE;
 	q->since_ms = window.since_ms;
 	q->until_ms = window.until_ms;

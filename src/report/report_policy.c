@@ -74,7 +74,10 @@ int report_policy_window(struct policy_span *span, const struct window_words *wo
 	int64_t now_ms, bool utc, struct err *e)
 {
 	struct window window = { .until_ms = now_ms + 1 };
-	int rc = period_parse_window(&window, words, "30d", now_ms, utc, e);
+	struct window_words asked = *words;
+	if (!asked.since && !asked.last)
+		asked.last = "30d";
+	int rc = period_parse_window(&window, &asked, now_ms, utc, e);
 	*span = (struct policy_span){ window.since_ms, window.until_ms };
 	return rc;
 }

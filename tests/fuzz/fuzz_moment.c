@@ -26,7 +26,7 @@ static void check_window(const struct window_words *words, bool utc)
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	if (period_parse_window(&w, words, NULL, NOW_MS, utc, &e) != 0) {
+	if (period_parse_window(&w, words, NOW_MS, utc, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 		return;

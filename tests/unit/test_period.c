@@ -114,7 +114,7 @@ static struct window expect_window(
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	if (period_parse_window(&w, &words, NULL, NOW_MS, utc, &e) != 0)
+	if (period_parse_window(&w, &words, NOW_MS, utc, &e) != 0)
 		fail_msg("%s", e.text);
 	expect_moment(w.since_ms, since);
 	expect_moment(w.until_ms, until);
@@ -167,23 +167,11 @@ static void test_bad_windows(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct window w = { .until_ms = NOW_MS };
 		struct err e = { 0 };
-		assert_int_equal(period_parse_window(&w, &bad[i].words, NULL, NOW_MS, true, &e),
-			ERR_USAGE);
+		assert_int_equal(
+			period_parse_window(&w, &bad[i].words, NOW_MS, true, &e), ERR_USAGE);
 		if (!strstr(e.text, bad[i].says))
 			fail_msg("%s", e.text);
 	}
-}
-
-static void test_the_usual_length(void **state)
-{
-	static const struct window_words since = { .since = "2026-11-01" }, none = { 0 };
-	struct window w = { .until_ms = NOW_MS };
-	(void)state;
-	assert_int_equal(period_parse_window(&w, &none, "1h", NOW_MS, true, NULL), 0);
-	assert_int_equal(w.until_ms - w.since_ms, 3600 * 1000);
-	w = (struct window){ .until_ms = NOW_MS };
-	assert_int_equal(period_parse_window(&w, &since, "1h", NOW_MS, true, NULL), 0);
-	expect_moment(w.since_ms, "2026-11-01T00:00:00Z");
 }
 
 static void expect_before(
@@ -191,7 +179,7 @@ static void expect_before(
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	assert_int_equal(period_parse_window(&w, &words, NULL, NOW_MS, utc, &e), 0);
+	assert_int_equal(period_parse_window(&w, &words, NOW_MS, utc, &e), 0);
 	struct window before = period_window_before(&w, utc);
 	expect_moment(before.since_ms, since);
 	expect_moment(before.until_ms, until);
@@ -216,7 +204,7 @@ static void expect_other(const char *since, const char *text, const char *from, 
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	assert_int_equal(period_parse_window(&w, &SINCE(since), NULL, NOW_MS, true, &e), 0);
+	assert_int_equal(period_parse_window(&w, &SINCE(since), NOW_MS, true, &e), 0);
 	if (period_window_other(&w, text, NOW_MS, true, &e) != 0)
 		fail_msg("%s", e.text);
 	expect_moment(w.since_ms, from);
@@ -252,8 +240,7 @@ static void test_the_month_before_in_local_time(void **state)
 	/* 31 March at noon: February has no such day. */
 	int64_t now_ms = 1774951200000LL;
 	struct window w = { .until_ms = now_ms };
-	assert_int_equal(
-		period_parse_window(&w, &SINCE("thismonth"), NULL, now_ms, true, NULL), 0);
+	assert_int_equal(period_parse_window(&w, &SINCE("thismonth"), now_ms, true, NULL), 0);
 	expect_moment(period_window_before(&w, true).until_ms, "2026-03-01T00:00:00Z");
 }
 
@@ -267,7 +254,6 @@ int main(void)
 		cmocka_unit_test(test_days_tile_the_year),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_bad_windows),
-		cmocka_unit_test(test_the_usual_length),
 		cmocka_unit_test(test_the_window_before),
 		cmocka_unit_test(test_another_window),
 		cmocka_unit_test(test_the_month_before_in_local_time),
