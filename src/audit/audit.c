@@ -389,16 +389,19 @@ static int compare_shown(const void *x, const void *y)
 	return array_compare((int64_t)a->path, (int64_t)b->path);
 }
 
-/* Reads what the row of the process says; its store is open. */
-static int describe(struct gather *g, const struct shown *s, struct err *e)
+/* Reads what the row of the process says; its store is open. `*stmt` is kept for the next one.
+ */
+static int describe(struct gather *g, const struct shown *s, sqlite3_stmt **stmt, struct err *e)
 {
 	struct arena *texts = &g->a->texts;
-	sqlite3_stmt *row;
-	int rc = sql_prepare(g->files[s->path].db, &row, e,
-		"SELECT " PROCESS_TEXT_COLUMNS ", pid, started_ms, user FROM process WHERE id "
-		"= %lld",
-		(long long)s->id);
-	if (sql_next(&row, &rc, e)) {
+	int rc = *stmt ? 0
+		       : sql_prepare(g->files[s->path].db, stmt, e,
+				 "SELECT " PROCESS_TEXT_COLUMNS
+				 ", pid, started_ms, user FROM process WHERE id = ?1");
+	sqlite3_stmt *row = *stmt;
+	sql_bind(row, SQL_INT(s->id));
+	rc = rc ? rc : sql_step(row, e);
+	if (rc == 1) {
 		for (int i = 0; i < PROCESS_TEXTS; i++)
 			s->texts[i] = sql_text_copy(row, i, texts);
 		if (s->spell) {
@@ -409,7 +412,7 @@ static int describe(struct gather *g, const struct shown *s, struct err *e)
 		}
 		rc = texts->failed ? err_memory(e) : 0;
 	}
-	sqlite3_finalize(row);
+	sqlite3_reset(row);
 	return rc;
 }
 
@@ -417,6 +420,7 @@ static int describe(struct gather *g, const struct shown *s, struct err *e)
 static int gather_describe(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
+	sqlite3_stmt *stmt = NULL;
 	size_t n = 0;
 	struct shown *all = calloc(a->n_processes + a->spells.n + 1, sizeof(*all));
 	int rc = all ? 0 : err_memory(e);
@@ -435,7 +439,11 @@ static int gather_describe(struct gather *g, struct err *e)
 			continue;
 		rc = gather_open(g, file, e);
 		if (rc == 0)
-			rc = describe(g, &all[i], e);
+			rc = describe(g, &all[i], &stmt, e);
+		if (rc == 0 && i + 1 < n && all[i + 1].path == all[i].path)
+			continue;
+		sqlite3_finalize(stmt);
+		stmt = NULL;
 		if (rc)
 			rc = gather_failed(g, file, e);
 		if (i + 1 == n || all[i + 1].path != all[i].path)
