@@ -96,7 +96,7 @@ int gather_open(struct gather *g, struct gather_file *file, struct err *e)
 		return rc;
 	/* A small cache is enough for sequential reading. The file is not mapped, because a
 	 * mapped file would count as memory. */
-	if (sql_exec(file->db, "PRAGMA cache_size=-256; BEGIN") != SQLITE_OK)
+	if (sql_exec(file->db, "PRAGMA cache_size=-64; BEGIN") != SQLITE_OK)
 		return err_set(e, ERR_WORLD, "cannot read %s: %s",
 			sqlite3_db_filename(file->db, "main"), sql_why(file->db));
 	return 0;
