@@ -276,10 +276,9 @@ static void add_hours(
 		}
 }
 
-/* The presence of a row in a state. */
-static int64_t presence(sqlite3_value **values, int state)
+/* The presence of a row in a state, of which it has `ms`. */
+static int64_t presence(sqlite3_value **values, int state, int64_t ms)
 {
-	int64_t ms = sql_value_sum(values[MS_AT + state]);
 	int64_t twice = sql_value_signed(values[DOUBLE_AT + state]);
 	return twice < ms ? ms - twice : 0;
 }
@@ -296,7 +295,8 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	if (card >= 1u << CARD_BITS || process < 0 || process > PROCESS_ID_MAX)
 		return true;
 	if (h->pairs->unknown_ms)
-		h->pairs->unknown_ms[place] += presence(values, HOLDER_USE_UNKNOWN);
+		h->pairs->unknown_ms[place] += presence(values, HOLDER_USE_UNKNOWN,
+			sql_value_sum(values[MS_AT + HOLDER_USE_UNKNOWN]));
 	if (!restriction_has(h->g, h->file, process))
 		return true;
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
@@ -305,8 +305,9 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	pair->place = place;
 	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
-		presence_ms[state] = presence(values, state);
-		pair->own_ms[state] += sql_value_sum(values[MS_AT + state]);
+		int64_t ms = sql_value_sum(values[MS_AT + state]);
+		presence_ms[state] = presence(values, state, ms);
+		pair->own_ms[state] += ms;
 		pair->presence_ms[state] += presence_ms[state];
 	}
 	if (restriction_of_users(&h->g->q->only))

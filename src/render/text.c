@@ -137,8 +137,8 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 static size_t shown_columns(const char *text, const struct text_style *style)
 {
 	char piece[20];
-	size_t columns = 0;
-	while (*text) {
+	size_t columns = str_plain(text);
+	for (text += columns; *text;) {
 		text += show_char(piece, text, style);
 		columns += str_columns(piece);
 	}
