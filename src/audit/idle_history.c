@@ -311,8 +311,7 @@ int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,
 		"SELECT " COLUMNS NO_CROWD
-		"first_seen_ms <= %lld AND (process.last_seen_ms >= %lld "
-		"OR " HOLDERS ")",
+		"first_seen_ms <= %lld AND (process.last_seen_ms >= %lld OR " HOLDERS ")",
 		(long long)h->host, (long long)at_ms, (long long)at_ms);
 	while (sql_next(&rows, &rc, e)) {
 		rc = read_member(&r, rows, e);

@@ -468,8 +468,7 @@ int idle_slots_read_held(struct idle_history *h, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,
 		"SELECT process, gpu, since_ms, coalesce(mem_bytes, (SELECT 1024 * "
-		"mem_peak_kib "
-		"FROM open_spell AS o WHERE o.gpu = holder.gpu AND o.process = "
+		"mem_peak_kib FROM open_spell AS o WHERE o.gpu = holder.gpu AND o.process = "
 		"holder.process)), kind FROM holder");
 	while (sql_next(&rows, &rc, e))
 		rc = take_holder(h, rows, e);

@@ -114,11 +114,10 @@ static bool examine_namespace(const struct host *x, struct findings *f)
 		return false;
 	bool container = file_is_below(x->root, "/.dockerenv") ||
 			 file_is_below(x->root, "/run/.containerenv");
-	finding_advise(
-		finding_add(f, FINDING_WARNING, "processes",
-			"this is %s with a pid namespace of its own: processes outside of "
-			"it cannot be seen or named",
-			container ? "a container" : "a place"),
+	finding_advise(finding_add(f, FINDING_WARNING, "processes",
+			       "this is %s with a pid namespace of its own: processes outside "
+			       "of it cannot be seen or named",
+			       container ? "a container" : "a place"),
 		"record on the host itself, or give the container the host's pids "
 		"(--pid=host)");
 	return true;
@@ -198,9 +197,8 @@ static void examine_store(const struct host *x, struct findings *f)
 	struct finding *row = finding_add(f, low ? FINDING_WARNING : FINDING_OK, "free space",
 		"%s where the store is (%s)", size_text(bytes).text, dir);
 	if (low)
-		finding_advise(row,
-			"make room, or put the store elsewhere with --db PATH; a year "
-			"of 12 cards takes about 30 MiB");
+		finding_advise(row, "make room, or put the store elsewhere with --db PATH; a "
+				    "year of 12 cards takes about 30 MiB");
 	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
 		finding_advise(finding_add(f, FINDING_WARNING, "store",
 				       "%s cannot be written: %s", dir, strerror(errno)),
@@ -256,8 +254,7 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 	str_add(out, NVML_CAPTURE_HEAD
 		"\n"
 		"# Made by gua doctor --capture: what NVIDIA's driver answers on a host. "
-		"Please "
-		"read it\n"
+		"Please read it\n"
 		"# before you send it. Names of users, commands, jobs, containers and hosts, "
 		"UUIDs and\n"
 		"# serial numbers are replaced; pids, times, models and versions are not. "

@@ -511,9 +511,8 @@ static int check(const struct install *s, struct err *e)
 	char path[PATH_MAX];
 	if (geteuid() != 0 && !s->dry_run && !s->root[0])
 		return err_set(e, ERR_WORLD,
-			"only root can install a service: run 'sudo gua install'; 'gua "
-			"install --dry-run' prints what it would do, and 'gua start' records "
-			"as you");
+			"only root can install a service: run 'sudo gua install'; 'gua install "
+			"--dry-run' prints what it would do, and 'gua start' records as you");
 	/* The image may have a program that this host does not have. */
 	if (s->root[0] || find_packaged(s, items[ITEM_UNIT].packaged, path))
 		return 0;
@@ -619,8 +618,7 @@ static int run_uninstall(const struct call *call, struct err *e)
 		return e->code;
 	if (has_data(s, path) && !s->dry_run)
 		printf("\nThe data stays in %s; 'gua uninstall --purge' removes it. 'gua "
-		       "report "
-		       "--db %s/gua.db' still reads it.\n",
+		       "report --db %s/gua.db' still reads it.\n",
 			path, path);
 	return 0;
 }

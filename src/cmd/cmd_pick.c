@@ -246,8 +246,7 @@ static void look_at_leases(struct search *s)
 	if (!s->told && no_card)
 		fprintf(stderr,
 			"gua pick: a scheduler has given away cards, and which ones is not "
-			"known "
-			"(leases: %zu; see gua lease check)\n",
+			"known (leases: %zu; see gua lease check)\n",
 			no_card);
 	if (!s->told && lease_dir_hidden(s->lease_dir))
 		fprintf(stderr,
@@ -705,8 +704,7 @@ static int check(struct values *v, char **words, struct err *e)
 	if (guess && *words[0] && words[0][strspn(words[0], "0123456789")] == '\0')
 		return err_set(e, ERR_USAGE,
 			"'%s' is taken as the command; a number of cards is -n %s, the card "
-			"with "
-			"this index is -i %s",
+			"with this index is -i %s",
 			words[0], words[0], words[0]);
 	for (char **word = words; guess && *word; word++)
 		if (strcmp(*word, "--") == 0)

@@ -34,8 +34,7 @@ static const struct option_row rows[] = {
 		ROW(db) },
 	{ OPTION_MAYBE_NEXT, 0, "from", "URL",
 		"report over a fleet: the address of its Prometheus-compatible engine "
-		"(default: "
-		"url in [fleet] of gua.conf)",
+		"(default: url in [fleet] of gua.conf)",
 		ROW(fleet.from) },
 	{ OPTION_CHOICE, 0, "metrics", "EXPORTER",
 		"whose metrics of a fleet: gua, dcgm (dcgm-exporter), nvidia_gpu_exporter or "
@@ -379,8 +378,7 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "report what cards did, which users held them, what was wasted",
 	.usage = "[--db PATH]... [--from URL] [--ssh HOSTS] [--since TIME | --last LENGTH] "
-		 "[--until TIME] "
-		 "[OPTIONS]",
+		 "[--until TIME] [OPTIONS]",
 	.details = WINDOW_DETAILS,
 	.options = rows,
 	.values_size = sizeof(struct report_options),

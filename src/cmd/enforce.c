@@ -230,8 +230,7 @@ static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 	if (!text)
 		return err_set(e, ERR_USAGE,
 			"arm needs --until and a day, as in --until 2026-12-31, or a time, as "
-			"in "
-			"--until 7d");
+			"in --until 7d");
 	if (duration_parse(text, &ms, NULL) == 0) {
 		*until_ms = x->now_ms + ms;
 	} else {

@@ -263,8 +263,7 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 	str_add(out,
 		"\nGiven back: card time that becomes free, from the end of a session until it "
 		"used or\nreleased the card, without time in which others held or used the "
-		"card "
-		"or it was not observed.\nNotices count as delivered at once.\n");
+		"card or it was not observed.\nNotices count as delivered at once.\n");
 	str_add(out,
 		"\nThe live run may differ, and mostly spare more. The store does not have:\n");
 	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)

@@ -26,8 +26,7 @@ const struct option_row track_options[] = {
 	{ OPTION_FLAG, 'v', "verbose", .help = "text: all values, as gpu-tracker prints them",
 		AT(verbose) },
 	{ OPTION_TEXT, 0, "st", "TIME",
-		"time between samples: seconds, or 100ms; at least 10ms "
-		"(default 1s)",
+		"time between samples: seconds, or 100ms; at least 10ms (default 1s)",
 		AT(interval) },
 	{ OPTION_TEXT, 0, "ru", "UNIT", "unit of memory: " SIZES, AT(ram_unit),
 		.words = track_sizes },
@@ -46,9 +45,7 @@ const struct option_row track_options[] = {
 	{ OPTION_TEXT, 0, "guuids", "A,B",
 		"cards that count in GPU utilisation (default: see --gpus)", AT(uuids) },
 	{ OPTION_TEXT, 0, "tconfig", "FILE",
-		"JSON file with gpu-tracker's settings; options override "
-		"it",
-		AT(config) },
+		"JSON file with gpu-tracker's settings; options override it", AT(config) },
 	{ OPTION_TEXT, 0, "tf", "FILE", "write every sample to FILE.csv or FILE.sqlite",
 		AT(tracking_file) },
 	{ OPTION_FLAG, 0, "overwrite", .help = "replace the --tf file if it exists",

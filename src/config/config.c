@@ -410,8 +410,7 @@ static const struct config_key keys[] = {
 	RULE(DURATION, "final_notice", "D", "final notice this long before the end", final_ms,
 		LIMITS(1e3, WEEKS_MS), .initial = "10m"),
 	RULE(DURATION, "end", "D|never",
-		"end after this idle time; without it: batch 2h, interactive 8h, "
-		"service never",
+		"end after this idle time; without it: batch 2h, interactive 8h, service never",
 		end_ms, LIMITS(1e3, 52 * WEEKS_MS), .example = "4h", .parse = parse_stage),
 	RULE(CHOICE, "level", "LEVEL", "what it may do", level,
 		.value.choices = POLICY_LEVEL_WORDS, .initial = "observe"),

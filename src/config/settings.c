@@ -210,8 +210,7 @@ int settings_read(
 	while (!rc && ini_next(&reader, &item)) {
 		if (s->n_items - before == SETTINGS_MAX) {
 			report(s, item.line,
-				"the file has more than %d settings; the rest is "
-				"ignored",
+				"the file has more than %d settings; the rest is ignored",
 				(int)SETTINGS_MAX);
 			break;
 		}

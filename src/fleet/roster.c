@@ -401,8 +401,7 @@ int roster_settle(struct roster *r, struct fleet *f, const struct audit *samples
 		add_tally(&r->exporters, r, x->exporter);
 		str_addf(&r->exporters,
 			", sampled every %lld s, %.1f%% observed; its labels %s which pod or "
-			"job "
-			"has a GPU",
+			"job has a GPU",
 			(long long)(x->interval_ms / 1000),
 			100 * (double)x->observed_ms / fmax((double)x->window_ms, 1),
 			x->n_leased ? "say" : "do not say");

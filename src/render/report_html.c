@@ -232,8 +232,7 @@ static void add_trend(struct str *out, const struct report *r)
 	str_addf(out,
 		"<svg class=\"trend\" role=\"%s\" "
 		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
-		"by "
-		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
+		"by %s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
 		r->linked ? "group" : "img", /* role "img" would hide its links */
 		r->a->of_users ? "the time held" : "the GPUs&#39; time",
 		period_unit_names[t->unit]);
@@ -376,8 +375,7 @@ static void add_lane(struct str *out, const struct report *r, size_t lane, size_
 			const struct report_mark *m = &t->marks[*at + i];
 			html_addf(out,
 				"<use class=\"mark\" href=\"#mark-%s\" "
-				"x=\"%zu\"><title>%s</title>"
-				"</use>",
+				"x=\"%zu\"><title>%s</title></use>",
 				mark_shape_names[timeline_shape_of(m->kind)], 9 * i, m->text);
 		}
 		str_add(out, "</svg>");
@@ -476,8 +474,7 @@ static void add_timeline(struct str *out, const struct report *r)
 	str_addf(out,
 		"<table class=\"lanes\">\n<caption>%s; a column is %s</caption>\n<thead><tr>"
 		"<th scope=\"col\"><span class=\"hidden\">GPU</span></th><th "
-		"scope=\"col\"><span "
-		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
+		"scope=\"col\"><span class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
 		r->a->of_users ? "The time that they held each GPU" : "What each GPU did",
 		t->width);
 	for (size_t i = 0; i < timeline_shown(t); i++)
@@ -492,10 +489,9 @@ static void add_timeline(struct str *out, const struct report *r)
 	str_addf(out,
 		"<details><summary>The numbers</summary>\n<div class=\"wide\" tabindex=\"0\" "
 		"role=\"region\" aria-label=\"Numbers of the time "
-		"line\"><table>\n<caption>Percent "
-		"%s / percent %s of each GPU&#39;s time; gua report --format csv --table "
-		"timeline "
-		"has the seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
+		"line\"><table>\n<caption>Percent %s / percent %s of each GPU&#39;s time; gua "
+		"report --format csv --table timeline has the "
+		"seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
 		t->words[CARD_ACTIVE], t->words[CARD_IDLE_HELD]);
 	for (size_t i = 0; i < timeline_shown(t); i++) {
 		if (!t->lanes[i].share)

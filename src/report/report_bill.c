@@ -201,9 +201,8 @@ void report_bill_say(struct report *r, const struct audit *a)
 	if (pays_mean(a))
 		report_say(r, SENTENCE_BILL, NULL,
 			"Metrics do not say on which GPU of a host a user was: where these "
-			"have "
-			"different prices, users pay the mean. The host's own store has their "
-			"true cost.");
+			"have different prices, users pay the mean. The host's own store has "
+			"their true cost.");
 	add_unsaid(r, a);
 	struct str with = { 0 }, without = { 0 };
 	char hours[32];

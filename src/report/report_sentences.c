@@ -312,8 +312,7 @@ static void add_without_leases(struct report *r, const struct audit *a)
 	if (n)
 		report_say(r, SENTENCE_FLEET, NULL,
 			"No leases are known of %zu host%s (%s%s): what was reserved there "
-			"counts as "
-			"truly-idle.",
+			"counts as truly-idle.",
 			n, report_plural(n), names, n > LEASELESS_NAMED ? ", ..." : "");
 }
 
@@ -344,9 +343,8 @@ static void add_fleet(struct report *r, const struct audit *a)
 		else
 			report_say(r, SENTENCE_FLEET, NULL,
 				"Metrics have no processes, idle spells, events, mean "
-				"utilisation or "
-				"memory peaks, and name users by their shares: the stores of "
-				"the hosts have the rest.");
+				"utilisation or memory peaks, and name users by their shares: "
+				"the stores of the hosts have the rest.");
 		return;
 	}
 	add_without_leases(r, a);

@@ -292,9 +292,8 @@ int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
 static int refuse(const char *path, sqlite3_stmt *row, const char *why, struct err *e)
 {
 	return err_set(e, ERR_WORLD,
-		"%s is refused: its %s %s. No version of the tool makes "
-		"such a file",
-		path, (const char *)sqlite3_column_text(row, 0), why);
+		"%s is refused: its %s %s. No version of the tool makes such a file", path,
+		(const char *)sqlite3_column_text(row, 0), why);
 }
 
 /* Whether a CREATE TABLE may define computed columns: they need the word AS, and "(" or a

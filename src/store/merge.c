@@ -325,8 +325,7 @@ static const char places_sql[] =
 	"UPDATE identity SET place = (SELECT count(*) FROM identity AS o WHERE o.host = "
 	"identity.host AND o.place > 0 AND (o.first_ms, o.user) <= (identity.first_ms, "
 	"identity.user)) WHERE place > 0 AND host IN (SELECT host FROM identity WHERE place > "
-	"0 "
-	"GROUP BY host, place HAVING count(*) > 1)";
+	"0 GROUP BY host, place HAVING count(*) > 1)";
 
 /* Adds the row of a new host; another machine may already have its name. */
 static int add_machine(
@@ -408,8 +407,7 @@ static int read_hosts(struct source *s, struct err *e)
 		rc = each_row(s,
 			"SELECT id, environment, driver, first_seen_ms, max(last_seen_ms, "
 			"coalesce((SELECT max(last_tick_ms) FROM run WHERE run.host = "
-			"host.id), "
-			"0)) FROM host ORDER BY id",
+			"host.id), 0)) FROM host ORDER BY id",
 			take_host, s, e);
 	if (rc == 0)
 		s->newest_ms = sql_value(s->db, "SELECT max(last_tick_ms) FROM run", -1, &step);

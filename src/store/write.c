@@ -88,8 +88,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 	 * began later; when a pick began is known only to the run that saw it first. */
 	[STATEMENT_FIND_LEASE] =
 		"SELECT id FROM lease WHERE host = ?1 AND kind = ?2 AND name = ?3 AND owner = "
-		"?4"
-		" AND ended_ms IS NULL AND (kind = 2 OR since_ms = ?5 OR"
+		"?4 AND ended_ms IS NULL AND (kind = 2 OR since_ms = ?5 OR"
 		" ?5 <= (SELECT max(last_tick_ms) FROM run WHERE host = ?1 AND id < ?6))",
 	[STATEMENT_ADD_LEASE] =
 		"INSERT INTO lease (uid, job_name, account, share, since_ms, until_ms,"

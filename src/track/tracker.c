@@ -380,8 +380,7 @@ static void warn_of_rest(struct tracker *t)
 	if (left)
 		tracker_warn(&t->result,
 			"the command has left %zu process%s running (pid %u%s): what %s from "
-			"now on "
-			"is not counted",
+			"now on is not counted",
 			left, left == 1 ? "" : "es", pid, left == 1 ? "" : " and others",
 			left == 1 ? "it uses" : "they use");
 }

@@ -103,8 +103,7 @@ static int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,
 	if (!url || !*url)
 		return err_set(e, ERR_USAGE,
 			"no engine is known: give --from http://HOST:9090, or url in [fleet] "
-			"of "
-			"gua.conf");
+			"of gua.conf");
 	struct client_options o = {
 		.conf = *c, .headers = &v->headers, .params = &v->params, .body_max = BODY_MAX
 	};

@@ -83,8 +83,7 @@ int main(int argc, char **argv)
 	long timeout_ms = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
 	if (timeout_ms <= 0) {
 		fputs("usage: gua-kubelet SOCKET MILLISECONDS\n\ngua lease watch kubelet "
-		      "starts "
-		      "this program; see man gua-lease.\n",
+		      "starts this program; see man gua-lease.\n",
 			stderr);
 		return 2;
 	}

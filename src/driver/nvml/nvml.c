@@ -124,8 +124,7 @@ static int not_loaded(const struct nvml_source *s, struct err *e)
 {
 	err_set(e, ERR_WORLD,
 		"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
-		"%s/proc/driver/nvidia/version is there); load it, or name its library "
-		"with %s",
+		"%s/proc/driver/nvidia/version is there); load it, or name its library with %s",
 		s->root, s->root, s->path_option);
 	return err_number(e, ERR_WORLD, NVML_NO_DRIVER);
 }

@@ -17,8 +17,7 @@ static const struct place {
 		"install no NVIDIA driver in Linux" },
 	{ "Jetson: the GPU is a part of the processor and shares its memory",
 		"NVML reports little here: no samples of utilisation and no memory of the "
-		"card; "
-		"the rows below say what this release reports. What is missing is "
+		"card; the rows below say what this release reports. What is missing is "
 		"recorded as unknown",
 		"JetPack 6 is the first release with NVML; with an older one gua cannot audit "
 		"this board" },
@@ -110,8 +109,7 @@ static void examine_library(
 	if (differ)
 		finding_advise(row,
 			"the module is version %s: reload it or reboot, or the library will "
-			"stop "
-			"answering at its next start",
+			"stop answering at its next start",
 			module);
 }
 
@@ -203,9 +201,8 @@ static void examine_accounting(const struct facility *row, struct findings *f)
 	struct finding *found =
 		finding_add(f, FINDING_OK, "ended processes", "%s (%s)", row->how, row->note);
 	if (off)
-		finding_advise(found,
-			"with 'nvidia-smi -am 1' (as root) the driver keeps records of "
-			"processes that end between two looks");
+		finding_advise(found, "with 'nvidia-smi -am 1' (as root) the driver keeps "
+				      "records of processes that end between two looks");
 }
 
 static void examine_job(const struct facility *row, struct findings *f)
@@ -274,10 +271,9 @@ void nvml_diagnose_at(
 				off ? FINDING_WARNING : FINDING_OK, "persistence",
 				"persistence mode is %s (%s)", row->how, row->note);
 			if (off)
-				finding_advise(found,
-					"a resident recorder keeps the cards initialised; "
-					"without one, "
-					"'nvidia-smi -pm 1' or nvidia-persistenced does");
+				finding_advise(found, "a resident recorder keeps the cards "
+						      "initialised; without one, 'nvidia-smi "
+						      "-pm 1' or nvidia-persistenced does");
 		} else if (strcmp(rows[i].job, "ended processes") == 0)
 			examine_accounting(&rows[i], f);
 		else

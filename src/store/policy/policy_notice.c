@@ -203,10 +203,9 @@ int policy_notice_make_digest(
 	if (rc == 0)
 		rc = policy_file_run(f, e,
 			"UPDATE notice SET state = 'digest', digest = (SELECT d.id FROM notice "
-			"d WHERE "
-			"d.session = 'digest ' || notice.user AND d.idle_since_ms = ?2 AND "
-			"d.stage = "
-			"'" POLICY_NOTICE_DIGEST
+			"d WHERE d.session = 'digest ' || notice.user AND d.idle_since_ms = ?2 "
+			"AND "
+			"d.stage = '" POLICY_NOTICE_DIGEST
 			"' AND d.channel = notice.channel) WHERE user = ?1 AND " NOT_ADMITTED
 			" AND (" MESSAGE ") IN (SELECT " MESSAGE " FROM notice WHERE "
 			"user = ?1 AND " NOT_ADMITTED " GROUP BY " MESSAGE
