@@ -57,8 +57,7 @@ static const struct group {
 };
 enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
-/* A build may be without the programs that need more libraries, or they are packages of their
- * own. */
+/* A build may be without the programs that need more libraries, or they are other packages. */
 static bool is_missing(const struct command *command)
 {
 	char path[PATH_MAX];

@@ -8,8 +8,7 @@
 #include "model/restriction.h"
 #include "store/merge.h"
 
-/* X(ID, name). Numbers: the largest first; names: from A to Z. Waste is idle and squatting
- * time. */
+/* X(ID, name). Numbers: largest first; names: A to Z. Waste is idle and squatting time. */
 #define ORDERS(X)                                                                              \
 	X(WASTE, "waste")                                                                      \
 	X(HELD, "held")                                                                        \
@@ -59,10 +58,9 @@ struct audit_question {
 	const char *const *unread; /* reasons why other files that were asked for are not among
 				      the paths */
 	size_t n_unread;
-	/* The directory of stores that were fetched only for this audit; NULL: they were
-	 * not. Sentences name the stores without it. If two such stores would be counted
-	 * twice, the second is left out like an unreadable one, so that no host can spoil
-	 * the report. */
+	/* The directory of stores that were fetched only for this audit; NULL: they were not.
+	 * Sentences name the stores without it. If two such stores would be counted twice, the
+	 * second is left out like an unreadable one, so that no host can spoil the report. */
 	const char *fetched_to;
 	/* By path: why a store is left out from the beginning. The audit adds what it finds,
 	 * so that another audit of the same stores uses the same ones. NULL: none. */
@@ -107,16 +105,14 @@ struct audit_card *audit_add_card(struct audit *a, struct err *e);
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
 struct audit_process *audit_add_process(struct audit *a, struct err *e);
 struct audit_event *audit_add_event(struct audit *a, struct err *e);
-/* A smaller difference at an edge of the window is not mentioned, because a slot is this wide.
- */
+/* A smaller difference at an edge of the window is left out, because a slot is this wide. */
 #define AUDIT_CLIP_MS 60000
 /* Whether something that was first seen at `known_ms` did not exist when the window began. */
 bool audit_is_late(const struct audit *a, int64_t known_ms);
-/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for
- * every engine. It begins no earlier than the oldest data. It ends when the question says,
- * but no later than now; if nothing was measured here (`past`: all data is imported or
- * simulated), it ends with the newest data. After a host stopped, the rest of its window is
- * unobserved. */
+/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for every
+ * engine. It begins no earlier than the oldest data. It ends when the question says, but no
+ * later than now; if nothing was measured here (`past`: all data is imported or simulated), it
+ * ends with the newest data. After a host stopped, the rest of its window is unobserved. */
 void audit_clip(struct audit *a, const struct audit_question *q, bool past);
 void audit_add_up(struct audit *a);
 void audit_finish(struct audit *a);
@@ -170,8 +166,7 @@ bool restriction_next(
 	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word);
 
 /* Which rows of "open_spell AS o" are spells: those that are long enough by the rule of their
- * host's newest run. When a recorder has stopped, a spell that continued is in the table spell
- * too. */
+ * host's newest run. When a recorder has stopped, a spell that went on is in spell too. */
 #define OPEN_IS_SPELL                                                                          \
 	"idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run WHERE run.host = "           \
 	"(SELECT host FROM gpu WHERE gpu.id = o.gpu) AND source <> 'import' "                  \

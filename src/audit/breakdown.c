@@ -137,8 +137,7 @@ static struct audit_row *find_row(
 	int64_t place = (int64_t)key.outer << 32 | key.number;
 	if (key.number == IDMAP_NONE)
 		return NULL;
-	/* The cards of a process come one after the other, so its row is the last one or a new
-	 * one. */
+	/* The cards of a process follow each other, so its row is the last one or a new one. */
 	bool mapped = to->by.kinds[level] != IDENTITY_PROCESS;
 	struct audit_row *last = to->n[level] ? &to->rows[level][to->n[level] - 1] : NULL;
 	if (!mapped && last && last->last_process == key.number && last->outer == key.outer)

@@ -95,8 +95,7 @@ static size_t rank_of(enum event_kind kind)
 	return i;
 }
 
-/* More XID numbers than a driver has; the limit keeps a damaged store from making the report
- * long. */
+/* More XID numbers than a driver has, so a damaged store cannot make the report long. */
 enum { MOST_GROUPS = 64 };
 
 /* Returns the group of the event; NULL: out of memory, or there are too many groups. */

@@ -163,8 +163,7 @@ static void drop_part(struct gather_file *file)
 	file->part = NULL;
 }
 
-/* Copies a sentence without the directory of fetched stores and its slash; NULL: out of
- * memory. */
+/* Copies a sentence without the directory of fetched stores; NULL: out of memory. */
 static char *without_directory(const char *text, const char *directory)
 {
 	char *copy = strdup(text);

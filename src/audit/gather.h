@@ -71,8 +71,7 @@ struct gather_pass {
  * the fault of a store. */
 int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e);
 
-/* The same for a failure that is found after a pass: 0 if the audit goes on without the store.
- */
+/* The same for a failure that is found after a pass; 0: the audit goes on without the store. */
 int gather_failed(struct gather *g, struct gather_file *file, struct err *e);
 
 /* Calls `take` with each row of a store, until it fails. A parameter of the statement is the
@@ -173,8 +172,7 @@ struct window_reads window_reads(
 /* The level at which the hours of the week and the columns of the time line can be filled. */
 enum window_level hours_level(const struct gather *g);
 
-/* Reads the hosts and the cards, merged over the files, the runs, and where data begins and
- * ends. */
+/* Reads the hosts and the cards, merged over the files, the runs, and the ends of the data. */
 int gather_survey(struct gather *g, struct err *e);
 /* Sets the window; copies the rules and the state of each host from the runs in it. */
 int window_set(struct gather *g, struct err *e);
@@ -185,8 +183,7 @@ int hosts_check_overlap(struct gather *g, struct err *e);
 int hours_make_days(struct gather *g, struct err *e);
 /* ERR_NOTHING: the audit is restricted to a host, card or model that does not exist. */
 int restriction_check_words(struct gather *g, struct err *e);
-/* Reads the sums of the cards and the heatmap; then drops cards that do not belong in the
- * report. */
+/* Reads the sums of the cards and the heatmap; then drops cards that are not in the report. */
 int usage_read(struct gather *g, struct err *e);
 int hosts_settle(struct gather *g, struct err *e);
 /* Sets what the cards cost; then reads identities and processes, and everything else that
@@ -246,9 +243,8 @@ struct event_taker {
 	void *context;
 };
 
-/* Calls `take` for the events of a store, in no order, unless their host or card is not in
- * the audit. Times without a recorder are among them (EVENT_RECORDER_OFF): they come from the
- * runs. */
+/* Calls `take` for the events of a store, in no order, unless their host or card is not in the
+ * audit. Times without a recorder (EVENT_RECORDER_OFF) come from the runs. */
 int events_of(struct event_taker *t, const struct gather_file *file, struct err *e);
 
 /* Counts an event; `known` has the keys of those that were already counted. */

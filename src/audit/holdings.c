@@ -373,8 +373,7 @@ static int set_labels(struct pairs *p, struct pair *pair, sqlite3_stmt *row, str
 	return 0;
 }
 
-/* Copies the row's values to the pairs of that process; `*at` is the first pair that may
- * match. */
+/* Copies the row's values to that process's pairs; `*at` is the first pair that may match. */
 static int name_pairs(struct pairs *p, size_t *at, sqlite3_stmt *row, struct err *e)
 {
 	int64_t id = sqlite3_column_int64(row, 0);

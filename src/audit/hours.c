@@ -103,8 +103,7 @@ static void add_at(
 {
 	const struct audit_days *d = &a->days;
 	int64_t number = local_s / DAY_S - (local_s % DAY_S < 0), day = number - d->first;
-	/* A slot that is partly in the window is taken whole: it may begin before the first
-	 * day. */
+	/* A slot that is partly in the window is taken whole: it may begin before day 0. */
 	day = day < 0 ? 0 : day >= (int64_t)d->n ? (int64_t)d->n - 1 : day;
 	if (d->n)
 		d->items[day].ms[state] += ms;

@@ -238,8 +238,7 @@ static int read_sessions(struct idle_history *h, struct err *e)
 	return take_rows(h, rows, true, rc, e);
 }
 
-/* For a brief reading: the processes with a recent slot, which is faster than to look at all.
- */
+/* For a brief reading: processes with a recent slot, which is faster than to look at all. */
 enum { LATELY_CAP = 128 };
 static const char *write_lately(char to[LATELY_CAP], const struct idle_history *h)
 {
@@ -375,8 +374,7 @@ void idle_history_join_gaps(struct idle_history *h)
 	h->n_gaps = n;
 }
 
-/* Returns when the card was seen again, if it was lost at this moment; otherwise the moment
- * itself. */
+/* Returns when the card was seen again, if it was lost at this moment; else the moment. */
 static int64_t seen_again(const struct idle_history *h, uint32_t card, int64_t at_ms)
 {
 	size_t i = idle_history_gap(h, card, at_ms);

@@ -1,5 +1,4 @@
-/* Sets the window of an audit: the requested time, limited to the recorded time, at whole
- * slots. */
+/* Sets the window of an audit: what is asked for and was recorded, at whole slots. */
 #include "audit/gather.h"
 #include "store/sql.h"
 #include "store/sums.h"

@@ -133,8 +133,7 @@ int64_t clock_cost_us(const struct clock *c)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* While another process holds or moves the clock, this process reads it again after this time.
- */
+/* While another process holds or moves the clock, this process reads it this often. */
 #define HOLD_MS 1
 
 static int wait_virtual(

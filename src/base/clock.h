@@ -55,8 +55,7 @@ bool clock_is_shared(const struct clock *c);
 /* Reads the three clocks within a millisecond of each other. */
 struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
-/* The kernel's monotonic clock, for measuring how long to wait for another process or thread.
- */
+/* The kernel's monotonic clock, to measure how long to wait for another process or thread. */
 int64_t clock_monotonic_us(void);
 /* CPU time of the calling thread: the difference of two readings is the cost of the code
  * between them. A virtual clock returns its own time, so that a run in virtual time is

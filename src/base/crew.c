@@ -1,5 +1,4 @@
-/* Each thread takes the next item, works on it, and waits for its turn to hand over the
- * result. */
+/* Each thread takes the next item, works on it, and waits for its turn to give the result. */
 #include "base/crew.h"
 
 #include <pthread.h>

@@ -74,16 +74,14 @@ int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
  * FIFO is replaced, too, and the new file has the mode of the mask. */
 int file_replace_entry(const char *path, const char *bytes, size_t len, struct err *e);
 
-/* Identifies the file that a path leads to. Comparing gives an order of files; 0: the same
- * file. */
+/* Identifies the file that a path leads to. Comparing orders files; 0: the same file. */
 struct file_id {
 	dev_t device;
 	ino_t inode;
 };
 int file_id_compare(const struct file_id *a, const struct file_id *b);
 
-/* Finds the nearest directory above `path` that exists, to check whether files can be made
- * there. */
+/* Finds the nearest directory above `path` that exists, to check if files can be made in it. */
 void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */
 int file_make_directories(const char *path, mode_t mode, struct err *e);

@@ -141,8 +141,7 @@ bool ini_next(struct ini *i, struct ini_item *item)
 		i->at = end + 1;
 		len -= len && line[len - 1] == '\r';
 		line[len] = '\0';
-		/* A line may be shown and compared: UTF-8 without control characters but tabs.
-		 */
+		/* A line may be shown and compared: UTF-8 without controls but tabs. */
 		for (size_t at = 0; at < len;) {
 			unsigned code = 0;
 			size_t n = str_utf8_char(line + at, len - at, &code);

@@ -1,5 +1,4 @@
-/* Measures how near a name is to what a user wrote, for messages that suggest the right name.
- */
+/* Measures how near a name is to what a user wrote, for messages that suggest one. */
 #pragma once
 
 #include "base/base.h"

@@ -18,8 +18,7 @@ struct period {
 /* The names, for completion. */
 #define PERIOD_NAMES "today|yesterday|thisweek|lastweek|thismonth|lastmonth|thisyear|lastyear"
 
-/* Returns the period of that unit that is `shift` periods after the one that contains the
- * moment. */
+/* Returns the period of that unit `shift` periods after the one that contains the moment. */
 struct period period_at(enum period_unit unit, int64_t ms, int shift, bool utc);
 /* Reads one of PERIOD_NAMES (also "last-week" and "last week"), "2026-10" or "2026"; false: it
  * is none. */

@@ -219,8 +219,7 @@ size_t str_escape(char *dst, size_t cap, const char *bytes, size_t len)
 void str_exact_number(char *dst, size_t cap, double number)
 {
 	char text[32] = "";
-	/* Every double is exact with 17 digits; 15 are enough for most numbers that people
-	 * write. */
+	/* Every double is exact with 17 digits; 15 are enough for most that people write. */
 	for (int digits = 15; isfinite(number) && digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, number);
 		if (strtod(text, NULL) == number)

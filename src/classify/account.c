@@ -106,10 +106,9 @@ static void add_unsure(struct account *a, struct ledger *ledger, int64_t ms)
 		sum->unsure_ms += ms;
 }
 
-/* The true time in a state within a stretch of `ms` is uniformly distributed, and
- * `counted_ms` of it were counted. Returns the square of the error that is exceeded in one
- * of twenty cases: twice the root mean square error. The variance is ms squared / 12 around
- * the middle. */
+/* The true time in a state within a stretch of `ms` is uniformly distributed, and `counted_ms`
+ * of it were counted. Returns the square of the error that is exceeded in one of twenty cases:
+ * twice the root mean square error. The variance is ms squared / 12 around the middle. */
 static double square_of(int64_t ms, int64_t counted_ms)
 {
 	double length = (double)ms, off = 2 * (double)counted_ms - length;
@@ -350,8 +349,7 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 }
 
 /* Whether nothing is missing between the newest sample accounted and this one. Some drivers
- * take no samples while a card is idle, so a longer time between two samples of 0 is not a
- * gap. */
+ * take no samples while a card is idle, so more time between two samples of 0 is no gap. */
 static bool is_joined(
 	const struct account *a, const struct account_sample *s, const struct account_drain *d)
 {

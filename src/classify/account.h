@@ -112,8 +112,7 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms);
 /* There is no sample yet: time is accounted from now on. */
 void account_begin(struct account *a, int64_t at_ms);
 
-/* For an account that the first sample starts: the time before `seen_ms` is already accounted.
- */
+/* For an account that the first sample starts: the time before `seen_ms` is accounted. */
 void account_not_before(struct account *a, int64_t seen_ms);
 
 /* Where an account that this drain starts begins: with the period of the first sample or, if

@@ -46,8 +46,7 @@ static struct split split_start(
 	return s;
 }
 
-/* Returns the next holder's part. Rounding is cumulative: the parts add up exactly to the
- * whole. */
+/* Returns the next holder's part. Rounding is cumulative: the parts add up to the whole. */
 static int64_t split_next(struct split *s, const struct holder *h)
 {
 	s->done++;

@@ -14,8 +14,7 @@
 /* The idle power is the mean over this much time. */
 #define LEARNED_MS 60000
 #define UNSETTLED_MS 100
-/* Readings further apart than this occur only in demonstrations: a recorder drains more
- * often. */
+/* Readings further apart than this occur only in a demo: a recorder drains more often. */
 #define SPARSE_MS 8000
 #define SPARSE_RISE 0.0001
 
@@ -230,8 +229,7 @@ static void add_energy(struct ledger *ledger, uint32_t card, const struct energy
 	}
 }
 
-/* Divides one interval. Rounding is cumulative: the parts add up to the growth of the counter.
- */
+/* Divides one interval. Rounding is cumulative: the parts add up to the counter's growth. */
 static void divide_interval(
 	struct energy_split *s, uint32_t card, struct ledger *ledger, struct energy_idle *idle)
 {

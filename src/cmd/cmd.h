@@ -51,14 +51,12 @@ int cmd_call(const struct command *self, int argc, char **argv);
 
 /* "gua NAME", or what the user typed instead. */
 struct brief cmd_name(const struct command *self);
-/* Prints "gua NAME: TEXT" to stderr, with the usage line for ERR_USAGE, and returns the exit
- * status. */
+/* Prints "gua NAME: TEXT" to stderr, for ERR_USAGE with the usage line; returns the status. */
 int cmd_fail(const struct command *self, const struct err *e);
 
 /* Writes all of the text at once, and clears it. */
 int cmd_write(FILE *to, struct str *text, struct err *e);
-/* Prints all of `out` to stdout and finishes it; returns the exit status (1: could not write).
- */
+/* Prints all of `out` to stdout and finishes it; returns the exit status (1: it failed). */
 int cmd_print(const struct command *self, struct str *out);
 /* The same into a file, which is replaced whole or not at all, unless `path` is NULL. */
 int cmd_print_to(const char *path, const struct command *self, struct str *out, struct err *e);

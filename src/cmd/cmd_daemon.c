@@ -534,8 +534,7 @@ static int record(struct daemon *d, struct err *e)
 		return rc;
 	struct recorder_options o = make_options(d);
 	report(d, &d->now.settings, "the rest of it is");
-	/* A service waits for room on a full disk: its manager must not treat that as a failed
-	 * start. */
+	/* A service waits for room on a full disk: to its manager that is no failed start. */
 	struct fault full = { 0 };
 	while ((rc = lock_take(o.db, &lock_fd, e)) == ERR_BUSY && o.wait_for_driver) {
 		if (fault_raise(&full, 0, "%s; trying again", e->text))

@@ -9,8 +9,7 @@
 #include "report/report.h"
 #include "render/report_formats.h"
 
-/* The ticks begin on Monday 2026-11-02 08:00 UTC, so that their report is the same each time.
- */
+/* The ticks begin on Monday 2026-11-02 08:00 UTC, so the report is the same each time. */
 #define TICKS_START_MS 1793606400000LL
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)

@@ -440,8 +440,7 @@ static int choose(struct search *s, struct err *e)
 	if (rc)
 		return rc;
 	rc = rank(s, e);
-	/* One pick at a time: otherwise two picks that need two cards each could get one each.
-	 */
+	/* One pick at a time: else two picks that need two cards each could get one each. */
 	int turn = rc ? -1 : pick_lock_turn(&s->locks, TURN_MS);
 	/* Cards are left for all earlier picks. */
 	struct pick_ticket *tickets = NULL;
@@ -556,8 +555,7 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 /* Default of --hold: the time that a program may need to load its libraries before it allocates
  * memory on the card. */
 #define HOLD_MS 30000
-/* What a shell evaluates if nothing was picked: programs see no card, and the status is not 0.
- */
+/* What a shell evaluates if nothing was picked: programs see no card, and it fails. */
 #define CLOSED_TEXT "export CUDA_VISIBLE_DEVICES=; false\n"
 
 #define AT(member) .offset = offsetof(struct values, member)

@@ -1,5 +1,4 @@
-/* gua sub-track: reports what named blocks of code used, from the samples of a tracking file.
- */
+/* gua sub-track: reports what named blocks of code used, from samples of a tracking file. */
 #include "cmd/cmd.h"
 
 #include <dirent.h>
@@ -63,8 +62,7 @@ static int not_hidden(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* Combines the files that are named, or all files of one directory, in the order of their
- * names. */
+/* Combines the files that are named, or all of one directory, in the order of their names. */
 static int combine(const struct values *v, struct err *e)
 {
 	struct dirent **names = NULL;

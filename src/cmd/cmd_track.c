@@ -439,8 +439,7 @@ static int track(struct session *s)
 		log_warning("%s", r->warnings[i]);
 	int status = s->exit_status;
 	if (v->announce) {
-		/* gpu-tracker's last line; not to standard output if that has the JSON or
-		 * CSV. */
+		/* gpu-tracker's last line; not to stdout if that has the JSON or CSV. */
 		bool to_file = v->output && strcmp(v->output, "-") != 0;
 		fprintf(v->style == TRACK_TEXT || to_file ? stdout : stderr,
 			"Resource tracking complete. Process completed with status code: %d\n",

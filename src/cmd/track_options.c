@@ -65,8 +65,7 @@ const struct option_row track_options[] = {
 };
 
 /* Keys of gpu-tracker's configuration file, and the options that do the same; NULL: nothing
- * does.
- */
+ * does. */
 static const struct config_key {
 	const char *name, *option;
 } config_keys[] = {
@@ -85,8 +84,7 @@ static const struct config_key {
 	{ "join_timeout", NULL },
 };
 
-/* The value as the text of an option, which lives in v->config_text; NULL: it has another type.
- */
+/* The value as the text of an option, which lives in v->config_text; NULL: another type. */
 static const char *text_of(const struct track_values *v, const char *key, const json_t *value)
 {
 	char name[64];

@@ -39,8 +39,7 @@ static const struct source_kind *find(const char *name, size_t len)
 	return NULL;
 }
 
-/* Returns the kind whose name is at *at; moves *at to the next name, or to NULL after the last.
- */
+/* Returns the kind whose name is at *at; moves *at to the next name; NULL after the last. */
 static const struct source_kind *next_kind(const char **at)
 {
 	size_t len = strcspn(*at, ",");
@@ -144,8 +143,7 @@ void source_list_text(const struct source_list *list, char *dst, size_t cap)
 	}
 }
 
-/* Whether the list has a kind with invented data (or, if not `invented`, with measured data).
- */
+/* Whether the list has a kind with invented (or, if not `invented`, measured) data. */
 static bool has_kind(const char *names, bool invented)
 {
 	if (source_is_captured(names))

@@ -63,8 +63,7 @@ struct source_ops {
 	 * looks at them; returns what these return. NULL: the source gains nothing from it. */
 	int (*expect)(struct source *s, const struct metric_request *requests, size_t n,
 		bool refresh, struct err *e);
-	/* Reads at most `max` records of accounting mode; returns how many. NULL: there are
-	 * none. */
+	/* Reads at most `max` records of accounting mode; returns how many. NULL: none. */
 	size_t (*accounts)(
 		struct source *s, size_t card, struct process_account *a, size_t max);
 	/* The identity of the card that a MIG instance is a part of; NULL: there are none. */
@@ -143,8 +142,7 @@ void captured_diagnose(const struct diagnosis *d, struct findings *f);
 struct source_kind {
 	const char *name;
 	const char *help; /* a few words */
-	/* Opens it and does the first scan; NULL: this name stands for other kinds, or for
-	 * none. */
+	/* Opens it and does the first scan; NULL: this name stands for others, or none. */
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
 	/* Looks at the host before the source is opened, because a library may change it:
 	 * NVIDIA's makes device nodes for root. The caller frees the result with free(). May be
@@ -160,8 +158,7 @@ struct source_kind {
 /* Opens a source of a kind: here, or by the host. */
 int source_kind_open(const struct source_kind *kind, struct source **s,
 	const struct source_options *options, struct err *e);
-/* Whether the host opens it. If only this process can read the clock, the source is opened
- * here. */
+/* Whether the host opens it. If only this process has the clock, it is opened here. */
 bool source_kind_is_apart(const struct source_kind *kind, const struct source_options *options);
 
 /* How each kind is opened, for the table. */
@@ -201,8 +198,7 @@ bool source_is_captured(const char *names);
 
 enum { SOURCE_KINDS_MAX = 8 };
 
-/* The kinds that a list of names stands for, each once, in the order of the list; for "none" n
- * is 0. */
+/* The kinds that a list of names stands for, each once, in its order; for "none" n is 0. */
 struct source_list {
 	const struct source_kind *kinds[SOURCE_KINDS_MAX];
 	size_t n;

@@ -270,8 +270,7 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 	return rc;
 }
 
-/* A slot is at most an hour long, so rows up to an hour before or after a run may contain its
- * data. */
+/* A slot is at most an hour long, so rows an hour before or after a run may have its data. */
 struct export_marks export_marks(struct export *x, struct window window)
 {
 	struct err ignored = { 0 };

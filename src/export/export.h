@@ -1,5 +1,4 @@
-/* Reads the rows of a store unchanged, one at a time, in order of time, with constant
- * memory. */
+/* Reads the rows of a store unchanged, one at a time, in order of time, in constant memory. */
 #pragma once
 
 #include "base/period.h"

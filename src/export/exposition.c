@@ -49,8 +49,7 @@ void exposition_name(struct str *out, const struct family *f)
 	str_add(out, ends[f->type]);
 }
 
-/* In OpenMetrics, a family has a different name than its samples, a unit, and its help comes
- * last. */
+/* In OpenMetrics, a family has another name than its samples, a unit, and its help last. */
 void exposition_head(struct str *out, const struct family *f, bool openmetrics)
 {
 	static const char *const types[] = {

@@ -32,8 +32,7 @@ struct history {
 	bool has_row;
 };
 
-/* All slots from ?1 on: the slots after the window are needed to compute the counters at its
- * end. */
+/* All slots from ?1 on: those after the window are needed for the counters at its end. */
 #define SLOTS(kind)                                                                            \
 	"(SELECT 3600 AS seconds, * FROM " kind "_1h WHERE slot >= ?1 "                        \
 	"UNION ALL SELECT 300, * FROM " kind "_5m WHERE slot >= ?1 "                           \

@@ -13,8 +13,7 @@ int history_open(struct history **h, const char *path, struct window window,
 	const struct identity_names *names, struct err *e);
 void history_close(struct history *h);
 
-/* The slots of the window in order of time, and the totals now: cards by row, identities by
- * name. */
+/* The slots of the window in order, and the totals now: cards by row, identities by name. */
 const struct scrape *history_totals(const struct history *h);
 
 struct backfill {

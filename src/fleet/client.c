@@ -226,8 +226,7 @@ static int add_param(struct client *c, const char *text, struct err *e)
 	return 0;
 }
 
-/* Adds the user's parameters, and those that make Thanos fail instead of returning a partial
- * answer. */
+/* Adds the user's parameters, and those that keep Thanos from returning a partial answer. */
 static int read_params(struct client *c, const struct client_options *o, struct err *e)
 {
 	static const char *const usual[][2] = { { "partial_response", "false" },

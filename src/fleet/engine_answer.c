@@ -88,9 +88,8 @@ static int take_key(struct engine_answer *a, struct err *e)
 	return 0;
 }
 
-/* Reads a number. Nearly all samples have only digits and a point: up to 15 digits are
- * exact, and so is their division by a power of ten, rounded once. The rest is left to
- * strtod(). */
+/* Reads a number. Nearly all samples have only digits and a point: up to 15 digits are exact,
+ * and so is their division by a power of ten, rounded once. The rest is left to strtod(). */
 static double number_of(const char *text, const char **end)
 {
 	enum { EXACT_DIGITS = 15 };
@@ -453,8 +452,7 @@ static bool is_of_word(char c)
 	       c == '+' || c == 'E';
 }
 
-/* Keeps the first `n` of `len` bytes as text. False: the byte after them has not arrived
- * yet. */
+/* Keeps the first `n` of `len` bytes as text. False: the next byte has not arrived yet. */
 static bool keep_text(struct engine_answer *a, const char *bytes, size_t n, size_t len)
 {
 	str_add_bytes(&a->text, bytes, n);
@@ -496,8 +494,7 @@ static int take_char(struct engine_answer *a, char c, struct err *e)
 	}
 }
 
-/* Takes the plain part of a string, and the character that ends it. Returns the number of
- * bytes. */
+/* Takes the plain part of a string, and the character that ends it. Returns its length. */
 static size_t take_string(
 	struct engine_answer *a, const char *bytes, size_t len, int *rc, struct err *e)
 {

@@ -1,5 +1,4 @@
-/* Fills the audit of a fleet: its window, hosts and cards in order, users, and the breakdown.
- */
+/* Fills the audit of a fleet: its window, hosts and cards in order, users, breakdown. */
 #include "fleet/fleet_fill.h"
 
 #include "fleet/roster.h"

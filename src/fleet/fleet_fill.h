@@ -37,8 +37,7 @@ struct fleet_stretch {
 void fleet_fill_time(struct fleet_fill *fill, struct fleet_stretch t, int state, int64_t ms);
 /* The host with that name, added if it is new; NULL: out of memory. */
 struct audit_host *fleet_fill_host(struct fleet_fill *fill, const char *name, struct err *e);
-/* Adds a card of a host, with the time that was observed, and its window; NULL: out of
- * memory. */
+/* Adds a card of a host, with the time that was observed, and its window; NULL: no memory. */
 struct audit_card *fleet_fill_card(struct fleet_fill *fill, const struct audit_host *host,
 	const struct audit_card *from, struct err *e);
 /* Sorts the hosts, the one with the most idle-held time first, and their cards; then users can

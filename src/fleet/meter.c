@@ -1,5 +1,4 @@
-/* Keeps the counters of a fleet at the edges of a window, and interpolates their values
- * there. */
+/* Keeps the counters of a fleet at the edges of a window, and interpolates them there. */
 #include "fleet/survey.h"
 
 struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e)

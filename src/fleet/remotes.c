@@ -1,5 +1,4 @@
-/* Reads a list of hosts; runs ssh for each of them, several at a time, and checks what they
- * sent. */
+/* Reads a list of hosts; runs ssh for each, several at a time, and checks what they sent. */
 #include "fleet/remotes.h"
 
 #include <pthread.h>

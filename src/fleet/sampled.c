@@ -344,8 +344,7 @@ int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e)
 	if (!array_reserve(&s->raws, &s->raws_cap, s->n_raws + 1))
 		return err_memory(e);
 	s->raws[s->n_raws++] = raw;
-	/* Cards in MIG mode have samples of their own beside those of their instances, which
-	 * count. */
+	/* Cards in MIG mode have samples of their own beside their instances', which count. */
 	const struct sampled_series *series = &s->series[raw.series];
 	uint32_t parent = s->cards[series->card].parent;
 	if (parent != IDMAP_NONE &&

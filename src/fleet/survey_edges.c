@@ -2,8 +2,7 @@
  * came, went or lost their store in it. */
 #include "fleet/survey.h"
 
-/* At most this many hosts that lost their store are examined: more mean that something else is
- * wrong. */
+/* At most this many hosts that lost their store are examined: more mean another fault. */
 enum { MOST_RESETS = 200 };
 
 /* The samples of one host, in time order for each series. */
@@ -100,8 +99,7 @@ int survey_edges_resets(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* At most this many new users are examined: more mean that the engine's history begins in the
- * window. */
+/* At most this many new users are examined: if more, the engine's history begins there. */
 enum { MOST_ROWS = 200, STEP_S = 60 };
 
 /* One user of a host. */
@@ -361,8 +359,7 @@ static int ask_lacking(
 	return ask_about(s, c, q, e);
 }
 
-/* Marks the hosts that have a series that begins within the window; returns how many rows have
- * one. */
+/* Marks hosts with a series that begins within the window; returns how many rows have one. */
 static size_t mark_new(struct survey *s, const struct meters *m)
 {
 	size_t n = 0;

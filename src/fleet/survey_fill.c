@@ -3,8 +3,7 @@
 #include "fleet/roster.h"
 #include "fleet/survey.h"
 
-/* The part of an amount for one card, in proportion to its weight; the last card gets the
- * rest. */
+/* The part of an amount for one card, by its weight; the last card gets the rest. */
 static int64_t part_on(int64_t *left, int64_t *weights_left, int64_t weight, bool last)
 {
 	int64_t part = *left;

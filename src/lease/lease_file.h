@@ -1,5 +1,4 @@
-/* A lease as a file: gua-lease(5). Pure functions of bytes; lease/lease_dir.h reads the files.
- */
+/* A lease as a file: gua-lease(5). Pure functions of bytes; lease/lease_dir.h reads files. */
 #pragma once
 
 #include "base/base.h"

@@ -13,6 +13,5 @@ struct slurm_gres {
  * commas between them. What has no card adds none. */
 void slurm_gres_add(struct slurm_gres *g, const char *text);
 
-/* The place of a host in a list of hosts, "dgx-[40,48-50],login": from 0; -1: it is not there.
- */
+/* The place of a host in a list of hosts, "dgx-[40,48-50],login": from 0; -1: not there. */
 long slurm_gres_host(const char *list, const char *host);

@@ -1,5 +1,4 @@
-/* gua_tracker: a tracker inside the caller's program, sampled by a thread or a child process.
- */
+/* gua_tracker: a tracker inside the caller's program, sampled by a thread or child process. */
 #include <gua.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,8 +17,7 @@
  * (see proc/proc.h) or in the driver; then it is left behind. */
 enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000, KILLED_MS = 1000 };
 
-/* Samples that are kept for a caller that reads each one: ten seconds at the shortest interval.
- */
+/* Samples that are kept for a caller that reads each one: 10 s at the shortest interval. */
 enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
 
 /* The numbers of a tracker, passed from the sampler (a thread or a child process) to the

@@ -132,8 +132,7 @@ struct audit_breakdown {
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated; /* some of its data in the window is simulated: the report must say so,
-			 */
+	bool simulated; /* some of its data in the window is simulated: reports say so, */
 	bool captured, imported; /* and that it was played from a capture, or imported */
 	bool recording;		 /* a run is live: its last tick is recent */
 	bool ran;		 /* a run overlaps the window */

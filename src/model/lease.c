@@ -29,8 +29,7 @@ bool lease_is_used_by(const struct lease *lease, const struct process_id *proces
 	if (lease->kind == LEASE_SLURM && has_job && !open)
 		return strcmp(process->job + n, lease->id) == 0 ||
 		       (*lease->sluid && strcmp(process->job + n, lease->sluid) == 0);
-	/* Where only the uid of its pod is known: a card that a pod has is not given to another
-	 * one. */
+	/* Where only its pod's uid is known: a card that a pod has is not given to another. */
 	if (lease->kind == LEASE_POD && *process->pod)
 		return !strchr(process->pod, '/') || strcmp(process->pod, lease->id) == 0;
 	return strcmp(process->user, lease->owner) == 0;

@@ -35,8 +35,7 @@ struct lease {
 
 /* A card of a lease: a card, or a MIG instance. */
 struct lease_card {
-	char uuid[UUID_CAP]; /* "": a card that is not known, because its number is not NVML's
-			      */
+	char uuid[UUID_CAP]; /* "": an unknown card: its number is not NVML's */
 };
 
 /* All leases of this host at a moment. */

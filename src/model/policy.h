@@ -47,10 +47,9 @@ extern const char *const policy_stage_names[POLICY_STAGES];
 struct policy_state {
 	enum policy_stage stage;
 	enum policy_level level; /* the level at which the stage was reached */
-	int64_t idle_since_ms; /* start of the idle time that the stage belongs to; -1: none yet
-				*/
-	int64_t stage_ms;      /* when the stage was reached; -1: STAGE_NONE */
-	int64_t delivered_ms;  /* when its notice was delivered; -1: not yet */
+	int64_t idle_since_ms;	 /* start of the stage's idle time; -1: none yet */
+	int64_t stage_ms;	 /* when the stage was reached; -1: STAGE_NONE */
+	int64_t delivered_ms;	 /* when its notice was delivered; -1: not yet */
 	int64_t next_clock_ms; /* the next stage comes when the idle clock shows at least this;
 				  known once the notice was delivered */
 	int64_t round;	       /* how often a session was spared when it was to be ended */

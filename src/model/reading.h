@@ -6,11 +6,10 @@
 
 /* Where a card's utilisation comes from. */
 enum util_kind {
-	UTIL_NONE,   /* no reading: the time is unobserved */
-	UTIL_RING,   /* every sample of the driver's ring */
-	UTIL_POLLED, /* readings at drains and glances */
-	UTIL_MEAN,   /* like a ring, with longer periods: between two readings of counters (GPM)
-		      */
+	UTIL_NONE,    /* no reading: the time is unobserved */
+	UTIL_RING,    /* every sample of the driver's ring */
+	UTIL_POLLED,  /* readings at drains and glances */
+	UTIL_MEAN,    /* like a ring, with longer periods: between readings of counters (GPM) */
 	UTIL_UNKNOWN, /* the card answers, but does not support utilisation: samples are NAN */
 };
 

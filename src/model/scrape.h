@@ -1,5 +1,4 @@
-/* The running totals and the readings of one host at a moment: the data that an exporter
- * shows. */
+/* The running totals and the readings of one host at a moment: what an exporter shows. */
 #pragma once
 
 #include "model/spell.h"

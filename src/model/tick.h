@@ -43,10 +43,9 @@ struct holding_sum {
 	int64_t active_share_ms;	    /* its part of the card's active time ... */
 	int64_t idle_share_ms; /* ... and of its idle-held time: the parts of all holders add up
 				  to the card's time */
-	int64_t sm_pct_ms; /* sum of its own SM percent x ms; -1: the driver does not report it
-			    */
-	int64_t mem_peak_kib; /* or -1: the driver does not report it */
-	int64_t engine_ms;    /* its time with use of an encoder, a decoder, JPEG or flow */
+	int64_t sm_pct_ms;     /* sum of its own SM percent x ms; -1: not reported */
+	int64_t mem_peak_kib;  /* or -1: the driver does not report it */
+	int64_t engine_ms;     /* its time with use of an encoder, a decoder, JPEG or flow */
 	/* For policy: the highest use in a drain, in whole percents: its own SM use, or that
 	 * of its card if only its session can have used it; -1: unknown. And the time in
 	 * which it is unknown whose use it was. */

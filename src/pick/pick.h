@@ -107,8 +107,7 @@ void pick_result_indexes(const struct pick_result *r, struct str *out);
 
 /* Fills `e` with why there are fewer than `n` cards: "no free card: 2 held; 1 active". */
 int pick_result_refuse(const struct pick_result *r, size_t n, struct err *e);
-/* Appends a line for each reserved card: "gua pick: card 3 is reserved by alice (pid 1, sh)".
- */
+/* Appends a line for each reserved card: "gua pick: card 3 is reserved by al (pid 1, sh)". */
 void pick_result_reservations(const struct pick_result *r, struct str *out);
 
 /* One JSON document. `hold_ms`: how long the cards are kept; `error`: why nothing was picked,

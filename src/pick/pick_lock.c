@@ -116,8 +116,7 @@ __attribute__((format(printf, 2, 3))) static void warn(
 	l->warn(text);
 }
 
-/* Reports a file that cannot be used: each once, and only some, because there may be thousands.
- */
+/* Reports a file that cannot be used: each once, and only some: there may be thousands. */
 static int skip(struct pick_locks *l, const char *name, const char *why)
 {
 	char safe[PICK_NAME_CAP * 4];

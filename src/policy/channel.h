@@ -65,6 +65,5 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 /* The body that is posted to a webhook of this kind (WEBHOOK_WORDS). */
 #define WEBHOOK_WORDS "generic|slack|mattermost|teams"
 int channel_webhook_body(struct str *out, const struct channel_job *job, struct err *e);
-/* The text for a terminal: at most six lines, but the whole of a digest; each line ends with
- * \r\n. */
+/* The text for a terminal: at most six lines, but all of a digest; lines end with \r\n. */
 void channel_terminal_text(struct str *out, const struct channel_job *job);

@@ -28,8 +28,7 @@ struct courier_result {
 	enum delivery delivery;
 	char text[CHANNEL_WHY_CAP]; /* the people reached, or the reason for the failure */
 };
-/* Takes the result of a delivery that has finished or reached its deadline; false: there is
- * none. */
+/* Takes the result of a delivery that has finished or is too late; false: none. */
 bool courier_next(struct courier *c, struct courier_result *r);
 
 /* For poll(2): fills at most COURIER_MOST entries and returns how many. */

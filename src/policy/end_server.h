@@ -10,9 +10,8 @@
 #include "base/base.h"
 #include "policy/end_wire.h"
 
-/* Largest number of processes held, in all and of one uid, so that no user can take all
- * places. Further processes can still be checked and signalled: each is held for that one
- * request. */
+/* Largest number of processes held, in all and of one uid, so that no user can take all places.
+ * Further processes can still be checked and signalled: each is held for that one request. */
 enum { END_MOST_HELD = 1024, END_MOST_OF_UID = 256 };
 
 struct end_held {
@@ -38,8 +37,7 @@ void end_server_finish(struct end_server *s);
 void end_server_answer(
 	struct end_server *s, const void *bytes, size_t len, struct end_reply *reply);
 
-/* Fills in the descriptors to poll: the pidfd of each process that is held. Returns how
- * many. */
+/* Fills in the descriptors to poll: the pidfds of held processes. Returns how many. */
 size_t end_server_watch(const struct end_server *s, struct pollfd *fds);
 /* Takes one process that has ended since the last call; false: there is none. `fds` are from
  * end_server_watch(). */

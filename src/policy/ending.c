@@ -353,8 +353,7 @@ static int check_allowed(
 	return rc || brief ? rc : check_exemptions(x, a, now_ms, e);
 }
 
-/* A stop order takes effect at once: it is checked before each signal. False: the ending is
- * over. */
+/* A stop order takes effect at once: it is checked before each signal. False: it is over. */
 static bool is_allowed(struct endings *es, struct ending *a, bool brief)
 {
 	struct err e = { 0 };

@@ -63,8 +63,7 @@ struct ending {
 	bool kill;	    /* SIGKILL after the grace period */
 	/* Confirming. */
 	enum end_ask signal; /* the next one: END_ASK_TERM, then END_ASK_KILL */
-	size_t next; /* first process of the next batch; 0: no process has got this signal yet
-		      */
+	size_t next;	/* first process of the next batch; 0: none has got this signal yet */
 	bool signalled; /* a signal was sent, or a manager's command was run */
 	bool managed;	/* it was the latter */
 	size_t looks;

@@ -56,8 +56,7 @@ void endings_store(struct endings *es);
 
 /* For poll(2): fills at most ENDINGS_FDS entries and returns how many. */
 size_t endings_fds(const struct endings *es, struct pollfd *fds);
-/* How long until endings_step() or endings_store() has something to do; -1: nothing is being
- * ended. */
+/* How long until endings_step() or endings_store() has work; -1: nothing is being ended. */
 int64_t endings_wait_ms(const struct endings *es);
 /* Whether a reply of the driver or of a manager is outstanding. */
 bool endings_is_asking(const struct endings *es);

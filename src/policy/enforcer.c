@@ -1,5 +1,4 @@
-/* One pass of gua enforce: gathers facts, judges, writes everything in one transaction, acts.
- */
+/* One pass of gua enforce: gathers facts, judges, writes all in one transaction, acts. */
 #include "policy/enforcer.h"
 
 #include "policy/endings.h"
@@ -390,8 +389,7 @@ static struct enforcer_step step_of(const struct work *w, size_t i)
 		.keeps = w->keeps };
 }
 
-/* Sets the pids and the UUIDs of the cards, separated by blanks, and the labels of the cards.
- */
+/* Sets the pids and the UUIDs of the cards, separated by blanks, and the cards' labels. */
 static void list(struct policy_action *a, struct arena *texts, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;

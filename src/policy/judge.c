@@ -41,8 +41,7 @@ static void clear_stages(struct verdict *v, enum policy_step step)
 	str_copy(v->state.rule, sizeof(v->state.rule), rule);
 }
 
-/* What the rule may do now; a rule that only observes goes through all stages without
- * acting. */
+/* What the rule may do now; one that only observes goes through all stages without acting. */
 static enum policy_level level_now(const struct policy *p, const struct config_rule *rule)
 {
 	enum policy_level level = rules_level(rule);
@@ -143,8 +142,7 @@ static void advance(struct verdict *v, const struct policy *p, const struct sess
 	}
 }
 
-/* An end that comes this much later than the final notice announced needs a new final
- * notice. */
+/* An end this much later than the final notice announced needs a new one. */
 #define LATE_LEAST_MS INT64_C(60000)
 
 /* Whether the end was delayed (by quiet hours, a limit, the breaker, a silent driver, or
@@ -181,8 +179,7 @@ static bool is_early(
 static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
 {
-	/* A session that would have been ended stays ended: in reality it would not come
-	 * back. */
+	/* A session that would have been ended stays ended: it would not come back. */
 	bool on_paper = v->state.stage == STAGE_ENDED && v->state.level == LEVEL_OBSERVE;
 	if (!f->holds && !on_paper) {
 		v->hold = HOLD_NOT_IDLE;

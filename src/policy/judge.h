@@ -79,8 +79,7 @@ struct pass {
 	size_t n;
 	const struct past_end *past; /* the ends of the last 24 hours */
 	size_t n_past;
-	/* Returns how many sessions hold a card now; called only when several are to be
-	 * ended. */
+	/* Returns how many sessions hold a card now; called only to end several. */
 	int64_t (*count_sessions)(void *context);
 	void *context;
 	bool stopped;	 /* the breaker has tripped before and was not released */

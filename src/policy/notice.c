@@ -1,5 +1,4 @@
-/* Notices as JSON, and as text: expands templates, has the built-in ones, and writes digests.
- */
+/* Notices as JSON, and as text: expands templates, has built-in ones, and writes digests. */
 #include "policy/notice.h"
 
 #include <jansson.h>

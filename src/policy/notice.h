@@ -17,8 +17,7 @@ enum notice_kind {
 	NOTICE_TEST,
 	NOTICE_KINDS,
 };
-/* warning again final ended not-ended digest alarm test: in JSON, and the names of templates.
- */
+/* warning again final ended not-ended digest alarm test: in JSON, and names of templates. */
 extern const char *const notice_kind_names[NOTICE_KINDS];
 
 enum { NOTICE_HOST_CAP = 128, NOTICE_TEXT_CAP = 256 };

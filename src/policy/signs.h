@@ -9,8 +9,7 @@ enum { SIGNS_WHY_CAP = 160 };
 
 enum signs_verdict {
 	SIGNS_IDLE,
-	SIGNS_ACTIVE,	/* one of its processes used a card, or a new process appeared on a card
-			 */
+	SIGNS_ACTIVE,	/* one of its processes used a card, or a new one appeared */
 	SIGNS_UNKNOWN,	/* the driver does not answer for a card, or not about its use */
 	SIGNS_RELEASED, /* the session holds no card any more */
 };

@@ -353,8 +353,7 @@ static void replay_finish(struct replay *r)
 	free(r->end_of);
 }
 
-/* The next pass: the next one on the grid, or, when no session is idle, the first in which
- * one is. */
+/* The next pass: the next one on the grid, or, when none is idle, the first in which one is. */
 static int64_t next_pass(const struct replay *r, int64_t at_ms)
 {
 	const struct idle_history *h = r->s->history;

@@ -1,5 +1,4 @@
-/* Adds up the CPU time of processes and those that belong to them, and finds their terminals.
- */
+/* Adds up the CPU time of processes and of those they started, and finds their terminals. */
 #include "proc/activity.h"
 
 #include <sys/sysmacros.h>

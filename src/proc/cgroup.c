@@ -387,8 +387,7 @@ static void split_path(struct path *path, struct piece text)
 	find_zone(path);
 }
 
-/* Finds the path in a line "ID:CONTROLLERS:PATH". A removed cgroup has " (deleted)" after it.
- */
+/* Finds the path in a line "ID:CONTROLLERS:PATH". A removed cgroup has " (deleted)" behind. */
 static bool path_of_line(struct piece line, struct piece *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -460,8 +459,7 @@ static void find_all(const char *root, const char *const *patterns, size_t n, gl
 
 void cgroup_find_slurm(const char *root, glob_t *found)
 {
-	/* A slurmd that may run beside others, as Debian's, has the name of its node in them.
-	 */
+	/* A slurmd that may run beside others, as Debian's, has its node's name in them. */
 	static const char *const places[] = { "system.slice/*slurmstepd.scope/*",
 		"{freezer,memory,cpuset}/slurm*/uid_*/job_*" };
 	find_all(root, places, sizeof(places) / sizeof(places[0]), found);

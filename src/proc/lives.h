@@ -54,11 +54,9 @@ void lives_finish(struct lives *l);
 /* Makes room: lives_find() can add this many lives without an allocation. */
 int lives_reserve(struct lives *l, size_t more, struct err *e);
 
-/* Notes which processes have exited, by the pidfds. Call after each look, before lives_find().
- */
+/* Notes which processes have exited, by pidfds. Call after each look, before lives_find(). */
 void lives_check(struct lives *l, int64_t now_ms);
-/* The same for one process: returns its place, or LIFE_NONE when no other process has exited.
- */
+/* The same for one process: returns its place, or LIFE_NONE when no other has exited. */
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 
 /* Describes many processes of this host at once, which is quicker than one by one: call
@@ -78,8 +76,7 @@ uint32_t lives_find(struct lives *l, uint32_t pid, bool own, int64_t now_ms);
 
 /* Adds a life for memory in use that no listed process explains; its user is _unknown. */
 uint32_t lives_unknown(struct lives *l, int64_t now_ms);
-/* Adds a life that has ended and is known only from the driver's records; its user is _unknown.
- */
+/* Adds a life that has ended, known only from the driver's records; its user is _unknown. */
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
 
 /* Call it after all cards were looked at: ends the lives that are gone. Once a minute, asks

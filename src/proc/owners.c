@@ -291,8 +291,7 @@ static void find_python_env(struct proc_origin *origin, const struct origin_know
 		write_env(origin->python_env, "conda:", piece_basename(conda));
 }
 
-/* The login manager's name of the service that began a session, and the login that is shown for
- * it. */
+/* The login manager's name of the service that began a session, and the login shown for it. */
 static const struct session_service {
 	const char *service, *login;
 } session_services[] = {
@@ -419,8 +418,7 @@ static void take_claims(struct proc_origin *origin, const struct origin_known *k
 /* Fills all of `origin`, and `job` where the cgroup does not name it. What may not be read is
  * "": only root and programs with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH may read the
  * environment of other users' processes. The environment is read into memory that is wiped at
- * once; environment.h lists the variables that are used.
- */
+ * once; environment.h lists the variables that are used. */
 static void origin_read(
 	struct proc_origin *origin, const struct origin_known *known, char job[LABEL_CAP])
 {

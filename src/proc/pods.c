@@ -1,5 +1,4 @@
-/* Reads the names of pods and containers from names of files, again when their directories
- * change. */
+/* Reads names of pods and containers from names of files, when their directories change. */
 #include "proc/pods.h"
 
 #include <dirent.h>

@@ -35,8 +35,7 @@ static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst
 	return file_read_piece(openat(proc, path, O_RDONLY | O_CLOEXEC), dst, cap);
 }
 
-/* The result of a reading function: `read` is -1 with errno set when the file could not be
- * read. */
+/* The result of a reading function: `read` is -1 with errno if the file could not be read. */
 static int result_of(ssize_t read, bool parsed)
 {
 	if (read >= 0 && !parsed)

@@ -22,15 +22,13 @@ struct proc_stat {
 	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */
 	int64_t threads;
 	uint64_t start_ticks; /* field 22: from boot to its start */
-	int64_t rss_pages; /* inexact, see proc_read_resident(); -1: the line was cut before it
-			    */
+	int64_t rss_pages;    /* inexact, see proc_read_resident(); -1: the line is cut */
 };
 
 /* False when the line is not whole up to field 22. */
 bool proc_parse_stat(const char *bytes, size_t len, struct proc_stat *stat);
 
-/* Returns the resident pages in /proc/PID/statm ("SIZE RESIDENT ..."); -1: they are not there.
- */
+/* Returns the resident pages in /proc/PID/statm ("SIZE RESIDENT ..."); -1: not there. */
 int64_t proc_parse_resident(const char *bytes, size_t len);
 
 /* The fields of /proc/PID/status that are used; -1 for a missing one (a zombie has no memory).

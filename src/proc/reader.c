@@ -609,8 +609,7 @@ bool reader_can_improve(struct reader *r, const struct process_id *id)
 	       reader_process_is_there(&r->process);
 }
 
-/* Asks for one file of one process. Returns how many bytes were written to `dst`, or -1 with
- * errno. */
+/* Asks for a file of a process. Returns how many bytes are in `dst`, or -1 with errno. */
 static ssize_t ask_file(struct reader *r, enum reader_question question,
 	const struct process_id *id, void *dst, size_t cap)
 {

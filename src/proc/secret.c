@@ -64,8 +64,7 @@ static bool is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Returns the length of the key at the start of the text, without its prefix; 0: it is not a
- * key. */
+/* Returns the length of the key at the start of the text, without its prefix; 0: none. */
 static size_t key_length(const struct key *key, const char *text, size_t len)
 {
 	size_t n = 0, first = 0, run = 0, longest = 0;

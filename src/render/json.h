@@ -6,8 +6,7 @@
 /* Zero-initialise, then set `out` and `lines`. */
 struct json {
 	struct str *out;
-	int lines; /* items down to this level are on separate lines; deeper ones share a line
-		    */
+	int lines; /* items down to this level are on lines of their own; deeper ones share */
 	int depth; /* number of open objects and arrays */
 	bool more; /* the innermost one already has an item */
 };
@@ -15,8 +14,7 @@ struct json {
 /* Opens an object '{' or an array '['; `key` is NULL in an array and at the top level. */
 void json_open(struct json *j, const char *key, char kind);
 void json_close(struct json *j, char kind);
-/* Adds a number rounded to `decimals`, without trailing zeros; NAN and infinities become
- * null. */
+/* Adds a number rounded to `decimals`, without trailing zeros; NAN and infinity are null. */
 void json_number(struct json *j, const char *key, double number, int decimals);
 /* Adds a whole number, or null if it is negative. */
 void json_known(struct json *j, const char *key, int64_t number);

@@ -189,8 +189,7 @@ static void add_zoom(struct str *out, const struct report *r, const struct repor
 		to.tm_mon + 1, to.tm_mday, r->link_rest);
 }
 
-/* Draws period i. In a report about users, the unobserved time of cards is not part of the
- * column. */
+/* Draws period i. In a report about users, unobserved time is not part of the column. */
 static void add_period(struct str *out, const struct report *r, size_t i, double step)
 {
 	enum { TALL = 120 };

@@ -13,8 +13,7 @@ struct page {
 	const struct report_style *style;
 };
 
-/* Adds the sentences of a kind as paragraphs, wrapped and indented; a label has its own
- * column. */
+/* Adds the sentences of a kind as paragraphs, wrapped, indented; labels have a column. */
 static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind,
 	size_t indent, const struct text_style *style)
 {
@@ -355,8 +354,7 @@ static void add_periods(struct page *page)
 			report_text_number(p->share[CARD_ACTIVE], true).text,
 			report_text_number(p->share[CARD_IDLE_HELD], true).text,
 			report_text_number(p->share[CARD_UNOBSERVED], true).text);
-		/* Appends the bar of a period: the states of observed time, and blanks for the
-		 * rest. */
+		/* Appends the bar of a period: the states of observed time, then blanks. */
 		double parts[CARD_STATES];
 		size_t cells[SHARES_MAX];
 		for (int state = 0; state < CARD_STATES; state++)

@@ -52,8 +52,7 @@ static int64_t memory_of_all(const struct track_result *r)
 	return r->ram_charged_bytes;
 }
 
-/* A run that failed, or that was seen only in part, may have needed less than a complete
- * one. */
+/* A run that failed, or that was seen only in part, may have needed less than a whole one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
 {
 	if (r->use_instead[0])
@@ -81,8 +80,7 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 		return;
 	}
 	/* Memory with its margin, in steps of 100 MiB, above 10 GiB of 1 GiB; empty if it is
-	 * unknown.
-	 */
+	 * unknown. */
 	int64_t bytes = memory_of_all(r);
 	double mib = (double)bytes * (1 + MARGIN) / (1 << 20);
 	advice->mem[0] = '\0';
@@ -677,8 +675,7 @@ static void print_text(struct str *out, const struct outline *o)
 		}
 		str_add_repeat(out, "   ", depth);
 		str_addf(out, "%s:", spell(name, o, v->item->label));
-		/* Reals have up to three decimals, without trailing zeros, but always a point.
-		 */
+		/* Reals have at most three decimals, no trailing zeros, but always a point. */
 		json_number_text(number, sizeof(number), v->number, real ? 3 : 0);
 		if (v->item->kind == ITEM_OPEN)
 			depth++;

@@ -50,6 +50,5 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 void track_render(
 	struct str *out, const struct track_result *r, const struct track_style *style);
 
-/* One live line for --progress: elapsed, CPU, RAM, GPU memory, GPU use; at most `columns` wide.
- */
+/* One line for --progress: elapsed, CPU, RAM, GPU memory, GPU use; at most `columns` wide. */
 void track_progress(struct str *out, const struct track_sample *s, int columns);

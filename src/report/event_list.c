@@ -1,5 +1,4 @@
-/* Lists events: parses which events the user wants, sorts them by time, and makes their
- * table. */
+/* Lists events: parses which events a user wants, sorts them, and makes their table. */
 #include "report/event_list.h"
 
 #include "audit/gather.h"

@@ -417,8 +417,7 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });
 }
 
-/* How many of n rows are shown. One row beyond the limit is shown itself, instead of "(1
- * more)". */
+/* How many of n rows are shown. One row above the limit is shown, not "(1 more)". */
 static size_t shown_of(const struct listing *l, size_t n, size_t top)
 {
 	return top == 0 || n <= top || (l->rest && n == top + 1) ? n : top;
@@ -430,8 +429,7 @@ static bool shows(const struct listing *l, size_t i, size_t n_shown)
 	return i < n_shown && (l->q->most == 0 || l->to->table.n_rows < l->q->most);
 }
 
-/* Divides `whole` among the rows of a level that `order` lists; NULL: all rows, in their own
- * order. */
+/* Divides `whole` among the rows of a level that `order` lists; NULL: all, in their order. */
 static void divide_costs(struct listing *l, size_t level, const size_t *order, size_t n,
 	const struct bill_cents *whole)
 {

@@ -30,8 +30,7 @@ enum { WHERE_CAP = 192 };
 struct report_place {
 	const char *host, *uuid;
 	int64_t index;
-	char where[WHERE_CAP]; /* for people, with the host if there are several: "2", "lab 2"
-				*/
+	char where[WHERE_CAP]; /* for people, with the host if there are more: "2", "lab 2" */
 };
 struct report_place report_place(const struct audit *a, size_t card);
 /* "GPU 2", with the host after `between` if there are several: "GPU 2 of lab". */
@@ -108,8 +107,7 @@ void report_bill_make(struct report *r, const struct audit *a, const struct repo
 /* Add the trend, and the time line with its labels. */
 void report_time_add_trend(struct report *r, const struct audit *a);
 void report_time_add_line(struct report *r, const struct audit *a);
-/* Adds what gua enforce did, if a policy.db beside one of the stores has steps in the
- * window. */
+/* Adds what gua enforce did, if a policy.db beside a store has steps in the window. */
 void report_policy_add(struct report *r, const char *const *paths, size_t n);
 
 /* Adds all sentences, from the figures and tables that are already there. */

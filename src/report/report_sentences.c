@@ -161,8 +161,7 @@ static void add_contexts(struct report *r, const struct audit *a)
 			text, n > NAMED ? ", ..." : "", report_unit(r));
 }
 
-/* Explains the mark of a bare context, and a row that many short processes share, if they are
- * shown. */
+/* Explains the mark of a bare context, and a row that short processes share, if shown. */
 static void explain_processes(struct report *r, const struct audit *a)
 {
 	bool context = false, crowd = false;

@@ -36,8 +36,7 @@ void connections_close(struct connections *c);
  * It is shut down after this time unless connections_set() is called before. */
 void connections_add(struct connections *c, struct connection *one, int64_t ms);
 void connections_remove(struct connections *c, struct connection *one);
-/* Sets what it does from now on, and how long that may take; `bytes` is the size of its
- * answer. */
+/* Sets what it does now, and how long that may take; `bytes`: the size of its answer. */
 void connections_set(struct connections *c, struct connection *one, enum connection_state state,
 	int64_t ms, size_t bytes);
 /* Shuts down connections that receive answers, except `but`, until about this many bytes are

@@ -85,8 +85,7 @@ void listen_text(char *dst, size_t cap, const struct listen_address *a)
 	}
 }
 
-/* Removes the socket of a server that has ended. A socket that accepts connections is left
- * alone. */
+/* Removes the socket of a server that has ended. One that accepts connections is left alone. */
 static void remove_stale(const struct listen_address *a)
 {
 	struct stat st;

@@ -28,8 +28,7 @@ struct listen_owner {
 	uint32_t uid; /* with `closed`: owner and group, as far as we may set them */
 	uint32_t gid;
 };
-/* Opens the socket; a stale unix socket is replaced. Returns the descriptor or a negative code.
- */
+/* Opens the socket; a stale unix socket is replaced. Returns the descriptor or an error. */
 int listen_open(
 	const struct listen_address *a, const struct listen_owner *owner, struct err *e);
 /* The address of a socket that is already open: the port that replaced port 0, or a socket

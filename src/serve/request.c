@@ -26,8 +26,7 @@ static bool is_plain(const char *text, size_t len)
 	return true;
 }
 
-/* Decodes a part of the target into the arena; `query`: a plus means a blank. NULL: `e` says
- * why. */
+/* Decodes a part of the target into the arena; `query`: a plus means a blank. NULL: see `e`. */
 static const char *decode(
 	struct request *q, const char *bytes, size_t len, bool query, struct err *e)
 {

@@ -73,8 +73,7 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 		r->answer(q, a);
 	if (!a->body.failed)
 		return;
-	/* A body of more than half the limit failed because of the limit, not for lack of
-	 * memory. */
+	/* A body of more than half the limit failed by the limit, not for lack of memory. */
 	if (q->limit && a->body.len > q->limit->bytes / 2) {
 		answer_fail(a, q, 400,
 			"The answer is too large; ask for a shorter window, or for fewer rows "
@@ -87,8 +86,7 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 
 /* Parameters of a page with a report and a sortable table of holders. */
 #define PAGE_PARAMS REPORT_PARAMS " order print"
-/* Parameters of a page about one user, card or notebook, without those that select another
- * one. */
+/* Parameters of a page about one user, card or notebook, but those that select others. */
 #define OWN_PARAMS WINDOW_PARAMS " by group host model sort compare top longest order print"
 
 /* How long a report may be reused if the store has not changed: only the end of its window

@@ -1,6 +1,5 @@
-/* The names and secrets of the clients that may send requests: a file with lines
- * NAME:SECRET. A client sends the secret as a bearer token, or name and secret as basic
- * authentication. */
+/* The names and secrets of the clients that may send requests: a file with lines NAME:SECRET. A
+ * client sends the secret as a bearer token, or name and secret as basic authentication. */
 #pragma once
 
 #include "base/base.h"

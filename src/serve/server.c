@@ -303,8 +303,7 @@ static void drop_response(void *response)
 	response_free(response);
 }
 
-/* Adds to a checksum what changes with each write to a file, and when another file replaces
- * it. */
+/* Adds to a checksum what changes with each write to a file, and when another replaces it. */
 static uint64_t add_file(uint64_t sum, const char *path, const char *suffix)
 {
 	char name[4096 + 16];

@@ -10,8 +10,7 @@
 /* Removes processes that nothing refers to. Most processes of a busy host use a card for too
  * short a time to be counted, and their rows would make the store grow for ever. */
 
-/* Rows that one call examines. With a tick every 30 s this is enough for 60 new processes a
- * second. */
+/* Rows that one call examines: with a tick every 30 s, for 60 new processes a second. */
 enum { SWEEP_ROWS = 2000 };
 /* A process that lived longer is kept without a search. */
 enum { SWEEP_DAYS = 400, DAY_S = 86400 };

@@ -110,8 +110,7 @@ static struct crowd *find_user(struct crowds *all, const char *user)
 	return c;
 }
 
-/* Finds the counts of the user's processes of that day, as the file has them; NULL: SQLite
- * failed. */
+/* Finds the counts of the user's processes of that day in the file; NULL: SQLite failed. */
 static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
 {
 	struct crowds *all = s->crowds;

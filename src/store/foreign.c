@@ -88,8 +88,7 @@ bool foreign_has_heap_limit(void)
 	return started ? atomic_load(&limit) > 0 : sqlite3_hard_heap_limit64(-1) > 0;
 }
 
-/* Limit of SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB.
- */
+/* Limit of SQLite's memory, for the whole process. Importing a GiB needs less than 16 MiB. */
 #define HEAP_BYTES (INT64_C(64) << 20)
 /* The same for each of many files: an open store needs about 170 KiB. */
 #define FILE_BYTES (INT64_C(512) << 10)

@@ -15,8 +15,7 @@ enum { NAMES_MAX = 4 << 20 };
 /* The group that may read the stores of the service; dist/gua.sysusers makes it. */
 #define SERVICE_GROUP "gua"
 
-/* Finds the name of an id in a file like /etc/passwd; /etc/group has its ids in the same field.
- */
+/* Finds the name of an id in a file like /etc/passwd; /etc/group has ids in the same field. */
 static bool find_name(const char *file, uint32_t id, char *name, size_t cap)
 {
 	char *bytes = NULL, raw[USER_CAP];

@@ -46,8 +46,7 @@ static pid_t find(struct store *s, enum blocked what)
 	return pid || !s->locked ? pid : holder(s->lock_fd, F_RDLCK, DB_PENDING, DB_BYTES);
 }
 
-/* Writes "pid N, uid U, NAME", or as much of it as can be read and may be kept: faults are
- * stored. */
+/* Writes "pid N, uid U, NAME", or what can be read and may be kept: faults are stored. */
 static void describe(pid_t pid, enum privacy privacy, char *dst, size_t cap)
 {
 	struct lock_owner owner;
@@ -103,8 +102,7 @@ bool lock_trusts(uid_t uid, const char *db, const char *path)
 	       (find_directory(path, &st) && st.st_uid == uid);
 }
 
-/* The directory may belong to root: then its owner is not the store's, and is trusted anyway.
- */
+/* The directory may belong to root: its owner is not the store's then, and still trusted. */
 bool lock_protects(const char *db, uid_t *owner)
 {
 	char real[PATH_MAX];

@@ -8,12 +8,10 @@
 /* Writes the path of the file beside the store that ends in `suffix`. A symbolic link to the
  * store is followed, so that all names of a store have the same files. */
 int lock_beside(char *path, size_t cap, const char *db, const char *suffix, struct err *e);
-/* Whether to trust a file at `path`, beside the store, that belongs to this user. Root, the
- * owner of the store and the owner of its directory are trusted: they can replace the store
- * itself. */
+/* Whether to trust a file at `path`, beside the store, of this user. Root, the owner of the
+ * store and the owner of its directory are trusted: they can replace the store itself. */
 bool lock_trusts(uid_t uid, const char *db, const char *path);
-/* Whether only its owner and root can change the store and what is beside it; *owner is that
- * owner. */
+/* Whether only *owner, who owns it, and root can change the store and what is beside it. */
 bool lock_protects(const char *db, uid_t *owner);
 /* Refuses a store in a sticky directory such as /tmp if another user has put a file beside it
  * that SQLite would use: the pages in a -wal or -journal file replace those of the store. In
@@ -40,6 +38,5 @@ enum blocked {
 	BLOCKS_FOLDING, /* the -wal file cannot be restarted from its beginning */
 };
 
-/* Appends " (pid N, uid U, NAME)" to the error if a process can be found that holds such a
- * lock. */
+/* Appends " (pid N, uid U, NAME)" to the error if a process is found that holds such a lock. */
 void lock_name_blocker(struct store *s, enum blocked what, struct err *e);

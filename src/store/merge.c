@@ -521,8 +521,7 @@ static int copy_all(struct merge *m, struct err *e)
 	return rc ? rc : end_copying(m, e);
 }
 
-/* Limit of SQLite's memory, as a number of files: the new store, and the one that is being
- * read. */
+/* Limit of SQLite's memory, as a number of files: the new store, and the one being read. */
 enum { EXPECTED_FILES = 64 };
 
 /* No other process uses the unfinished store, and it is dropped on any failure, so it needs no

@@ -246,8 +246,7 @@ static bool ask_holder(int fd, pid_t *pid)
 	return proc_record_lock(fd, &ours, pid);
 }
 
-/* Used without locks: returns the process that wrote the file, if it is still the same process.
- */
+/* Used without locks: returns the process that wrote the file, if it is still the same one. */
 static pid_t writer_of(const struct published *p)
 {
 	int proc = -1;
@@ -278,8 +277,7 @@ int statusfile_read(struct published *p, const char *db, struct err *e)
 	return 0;
 }
 
-/* Reads a line about a stuck process; false: it is not such a line, or that process has ended.
- */
+/* Reads a line about a stuck process; false: not such a line, or that process has ended. */
 static bool read_stuck(const char *line, int proc, struct source_stuck *one)
 {
 	uint64_t ticks = 0;

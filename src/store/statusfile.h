@@ -43,8 +43,7 @@ size_t statusfile_read_stuck(const char *db, struct source_stuck *out, size_t ma
  * the next recorder reads. */
 void statusfile_remove(struct statusfile *f);
 
-/* The recorder's pid is not visible here: it runs outside this container, or on another host.
- */
+/* The recorder's pid is not visible here: it is outside this container, or on another host. */
 #define RECORDER_ELSEWHERE LOCK_UNSEEN
 
 struct published_fault {

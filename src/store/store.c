@@ -73,8 +73,7 @@ unsigned store_wal_excess(const struct store *s)
 	return (unsigned)(s->wal_bytes / WAL_EXCESS);
 }
 
-/* Finalizes the statements, closes the connection and releases the lock; the store stays
- * usable. */
+/* Closes the connection and its statements, releases the lock; the store stays usable. */
 static void disconnect(struct store *s)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
@@ -393,8 +392,7 @@ static const char add_sql[] =
 static bool begin_present_run(struct store *s)
 {
 	s->run = 0;
-	/* A file that was restored, or opened again after a fault, may already have this run.
-	 */
+	/* A file that was restored, or opened again after a fault, may have this run. */
 	if (!close_holders(s) || !close_killed_runs(s) ||
 		!sql_do(s->db,
 			"UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE host = ?1"

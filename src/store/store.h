@@ -26,8 +26,7 @@ int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, but a statement waits at most this long for another program's lock; interactive
  * programs pass a short limit. */
 int store_open_read_within(struct sqlite3 **db, const char *path, int wait_ms, struct err *e);
-/* The same, but statements end with an error when `stop` (of foreign.h, may be NULL) says so.
- */
+/* The same, but statements fail when `stop` (of foreign.h, may be NULL) says so. */
 struct foreign_stop;
 int store_open_read_until(struct sqlite3 **db, const char *path, int wait_ms,
 	struct foreign_stop *stop, struct err *e);
@@ -53,8 +52,7 @@ int store_end_batch(struct store *s, bool keep, struct err *e);
 
 /* Reads what the store knows about a card, by UUID, whatever name its host had. A placeholder
  * of the driver becomes the identity of the card that this host had at its address or index
- * last.
- */
+ * last. */
 struct card_past store_card_past(struct store *s, struct card_id *id);
 
 /* Reads the idle stretches that had not ended when the last run of this boot ended, for

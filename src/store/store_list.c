@@ -108,8 +108,7 @@ static int compare_listed(const void *x, const void *y)
 	return array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
-/* Removes links from the paths from `from` on if the store that they lead to is there without
- * them. */
+/* Removes links from the paths from `from` on if their store is there without them. */
 static int drop_links(struct store_list *l, size_t from, struct err *e)
 {
 	struct listed *all = calloc(l->n - from + 1, sizeof(*all));

@@ -37,8 +37,7 @@ static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EX
 				     "DROP VIEW IF EXISTS idle_spells;"
 				     "DROP VIEW IF EXISTS leased_time;";
 
-/* Creates or upgrades all tables, from any version; then the views, which are the same for
- * all. */
+/* Creates or upgrades all tables, from any version; then the views, the same for all. */
 static int make_schema(sqlite3 *db, int64_t version)
 {
 	struct sums_span hours;

@@ -102,8 +102,7 @@ struct store {
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids, *lease_ids;
 	size_t card_cap, process_cap, lease_cap;
-	/* The content of the holder table, to see what has changed; `next` is that of this
-	 * tick. */
+	/* The content of the holder table, to see what changed; `next` is that of this tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known; /* `holders` is what the file has */

@@ -9,8 +9,7 @@
 /* The columns of a sample without its time stamp, which is the last one. */
 #define SUBTRACK_MEASUREMENTS (TRACKING_COLUMNS - 1)
 
-/* Statistics of a set of numbers, by Welford's method, which does not lose small differences.
- */
+/* Statistics of a set of numbers, by Welford's method, which keeps small differences. */
 struct subtrack_stats {
 	int64_t n; /* 0: the others mean nothing */
 	double min, max, mean, total;

@@ -51,8 +51,7 @@ static void add_left(struct str *out, const char *text, size_t width)
 	str_add_repeat(out, " ", have < width ? width - have : 0);
 }
 
-/* Appends the table, each line after `depth` tabs. A column is wider than its title by at least
- * one. */
+/* Appends the table, each line after `depth` tabs. A column is wider than its title. */
 static void add_table(struct str *out, const struct subtrack_table *t, size_t depth)
 {
 	char number[NUMBER_CAP];

@@ -755,8 +755,7 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 	}
 	if (!isnan(r->gpu_util.mean_sum_pct))
 		r->gpu_util.max_sum_pct = tracker_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);
-	/* The groups' peaks are unknown when a card or a process did not report its memory.
-	 */
+	/* The groups' peaks are unknown when a card or a process did not report its memory. */
 	bool silent = false;
 	for (size_t i = 0; i < g->n_cards; i++)
 		silent |= g->cards[i].looked && !g->cards[i].listed &&

@@ -66,8 +66,7 @@ static bool is_living(const struct member *m)
 
 static bool is_due(const struct memory *m, const struct tree *t, double now_s)
 {
-	/* Whether the memory of a member has changed since the last round: notably, or at all.
-	 */
+	/* Whether a member's memory has changed since the last round: notably, or at all. */
 	bool notably = t->changed, at_all = false;
 	int64_t whole = m->now[TRACK_COMBINED].total_bytes;
 	double since_s = now_s - m->round_s;
@@ -207,8 +206,7 @@ static void raise_charged(struct memory *m, int64_t total_bytes)
 		tree_raise(&m->charged_bytes, total_bytes + m->unshared_bytes);
 }
 
-/* Adds what a member has of each file: the largest resident part of a member, and the shares
- * of all. */
+/* Adds what a member has of each file: the largest resident part, and the shares of all. */
 static size_t add_files(struct mapping *files, size_t n, const struct mappings *member)
 {
 	for (size_t i = 0; i < member->n; i++) {

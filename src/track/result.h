@@ -14,8 +14,7 @@ enum track_group { TRACK_MAIN, TRACK_DESCENDANTS, TRACK_COMBINED, TRACK_GROUPS }
 
 /* Memory of a group; each field has its own peak. */
 struct track_ram {
-	int64_t total_bytes;   /* proportional (PSS): a page shared inside the group counts once
-				*/
+	int64_t total_bytes;   /* proportional (PSS): a page shared in the group counts once */
 	int64_t private_bytes; /* unique (USS) */
 	int64_t shared_bytes;  /* total less private, at one moment */
 	int64_t swap_bytes;    /* proportional swap */
@@ -93,8 +92,7 @@ struct track_result {
 	int64_t gpu_ram[TRACK_GROUPS];			  /* peaks; -1 unknown */
 	struct track_cpu gpu_util;	      /* sum over the chosen cards; NAN unknown */
 	double gpu_active_s, gpu_idle_held_s; /* sum over cards; NAN unknown */
-	int64_t gpu_context_bytes; /* how much of the combined peak is bare context; -1 unknown
-				    */
+	int64_t gpu_context_bytes; /* bare context in the combined peak; -1 unknown */
 	double energy_j, tree_energy_j;
 
 	struct track_card *cards; /* see tracker_options.own_gpus */

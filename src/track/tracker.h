@@ -33,15 +33,13 @@ struct tracker_options {
 	const char *root;      /* where /proc is: "" for the real one */
 	const pid_t *excluded; /* the tracker's own helpers: never part of the tree */
 	size_t n_excluded;
-	int own_threads; /* threads of the first process that belong to the tracker: not counted
-			  */
+	int own_threads; /* threads of the first process that are the tracker's: not counted */
 	const struct track_files *files; /* how files that may block are read; NULL: directly */
 	const char *slurm_job;		 /* SLURM_JOB_ID in its environment; NULL: not set */
 	bool subreaper; /* the owner adopts orphans and reports every wait4() */
 };
 
-/* Starts following; takes the first sample. A missing driver is a note, not a failure.
- */
+/* Starts following; takes the first sample. A missing driver is a note, not a failure. */
 int tracker_open(struct tracker **t, const struct tracker_options *o, struct err *e);
 void tracker_close(struct tracker *t);
 

@@ -8,8 +8,7 @@
 #include "track/tracker.h"
 
 enum {
-	/* For more new pids than this, listing all processes is cheaper than asking for each.
-	 */
+	/* For more new pids than this, listing all is cheaper than asking for each. */
 	MOST_NEW_PIDS = 4096,
 	PID_LIMIT = 4 * 1024 * 1024, /* the kernel's largest pid_max */
 	FIRST_PID = 300,	     /* where the kernel continues after its largest pid */

@@ -170,8 +170,7 @@ bool tree_is_helper(const struct tree *t, pid_t pid);
 /* Returns the member with this pid, a living one before those that ended, or NO_MEMBER. */
 uint32_t tree_find(const struct tree *t, pid_t pid);
 
-/* Sums what all members have used: each second counts once, even if a parent has waited for it.
- */
+/* Sums what all members used: each second counts once, even if a parent waited for it. */
 void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
 /* Removes a member; what it used goes to its parent. */
 void tree_forget(struct tree *t, uint32_t i);

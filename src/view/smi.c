@@ -7,8 +7,7 @@
 /* The driver's codes for a card that is lost, that needs a reset, that has no such value. */
 enum { CODE_NOT_FOUND = 6, CODE_LOST = 15, CODE_RESET_REQUIRED = 16 };
 
-/* Whether nvidia-smi can open the card. One that needs a reset is open, and no call succeeds.
- */
+/* Whether nvidia-smi can open the card. One that needs a reset is open, but all calls fail. */
 static bool is_lost(const struct present_board *b)
 {
 	return b->status == CARD_STATUS_LOST && b->code != CODE_RESET_REQUIRED;
@@ -331,8 +330,7 @@ void smi_table(const struct stat_pick *s, struct str *out)
 			uncounted ? on_off(b, METRIC_ECC_CURRENT)
 				  : value(b, METRIC_ECC_UNCORRECTED_VOLATILE, "").text);
 		add_use(&t, b);
-		/* The third line: the MIG mode; a star means that it changes at the next reset.
-		 */
+		/* The third line: MIG mode; a star means that it changes at the next reset. */
 		double pending = b->values[METRIC_MIG_PENDING];
 		bool differs = !isnan(pending) && pending != b->values[METRIC_MIG_CURRENT];
 		struct brief mode = value(b, METRIC_MIG_CURRENT, differs ? "*" : "");

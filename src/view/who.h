@@ -1,5 +1,4 @@
-/* The current holders of the cards: rows of `gua who`, as a table for people, as JSON and as
- * CSV. */
+/* The current holders of the cards: rows of `gua who`, as a table, as JSON and as CSV. */
 #pragma once
 
 #include "present/filter.h"

@@ -23,8 +23,7 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context)
 	return a->body.failed ? 0 : size * n;
 }
 
-/* Headers and trailers: a call that failed at once has no body, and its status in the former.
- */
+/* Headers and trailers: a call that failed at once has no body, and its status in headers. */
 static size_t take_header(char *bytes, size_t size, size_t n, void *context)
 {
 	static const char status[] = "grpc-status:", message[] = "grpc-message:";

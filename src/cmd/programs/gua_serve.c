@@ -79,8 +79,7 @@ static int set_up(struct setup *s, struct err *e)
 	const struct config_serve *c = s->conf;
 	struct file_content cert = { 0 };
 	size_t len = 0;
-	/* Where to listen, unless a service manager has opened the socket (sd_listen_fds(3)).
-	 */
+	/* Where to listen, unless a service manager opened the socket (sd_listen_fds(3)). */
 	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
 	s->passed = pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
 	int rc = s->passed ? listen_of(&s->address, s->options.fd = PASSED_FD, e)
@@ -144,8 +143,7 @@ static void serve_until_signal(
 		log_notice(
 			"listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
 	}
-	/* A store may be made later by a recorder, but a misspelt name should be reported at
-	 * once. */
+	/* A store may be made later by a recorder, but a misspelt name is reported at once. */
 	for (size_t i = 0; i < stores->n; i++)
 		if (access(stores->paths[i], F_OK) != 0)
 			log_warning("cannot read %s: %s; it is tried again at each request",
@@ -184,8 +182,7 @@ static int serve(
 	return rc;
 }
 
-/* The page "For me" waits at most this long for the name of a user, in all within ten seconds.
- */
+/* The page "For me" waits at most this long for a user's name, in all within ten seconds. */
 enum { NAME_WAIT_MS = 500 };
 
 static int run(const struct call *call, struct err *e)

@@ -110,8 +110,7 @@ int main(int argc, char **argv)
 	struct command own = cmd_top;
 	own.run = run;
 	file_hold_standard();
-	/* Three files are kept open for each process: the usual 1024 are too few on a large
-	 * host. */
+	/* Three files are kept open for each process: 1024 are too few on a large host. */
 	file_allow_many();
 	return cmd_run(&own, argc, argv);
 }

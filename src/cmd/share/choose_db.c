@@ -42,8 +42,7 @@ int choose_db_to_read(struct chosen_db *c, struct err *e)
 	struct err denied = { 0 };
 	*c = (struct chosen_db){ .named = cmd_variable("GUA_DB") != NULL };
 	int rc = choose_db_own(c->path, sizeof(c->path), e);
-	/* Root's own store is the system's, unless a variable names another one, which is then
-	 * used. */
+	/* Root's own store is the system's, unless a variable names another one. */
 	if (c->named || geteuid() == 0)
 		return rc;
 	bool has_own = rc == 0 && access(c->path, F_OK) == 0;

@@ -38,8 +38,7 @@
 
 /* The values of the options. */
 struct live_values {
-	/* What options say of it, and what the command needs; cmd_live_open() fills in the
-	 * rest. */
+	/* What options and the command say of it; cmd_live_open() fills in the rest. */
 	struct live_options o;
 	const char *clock;
 	bool no_store;

@@ -32,9 +32,8 @@ struct capture {
 	struct names secrets[NVML_SECRETS]; /* true names by kind */
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
-	bool *done; /* by place among all calls: the call is missing, or an earlier row makes it
-		     */
-	bool crashed;	 /* the last call ended its process */
+	bool *done;   /* by place among all calls: it is missing, or an earlier row makes it */
+	bool crashed; /* the last call ended its process */
 	uint64_t number; /* first number of the last answer; for samples, the newest stamp */
 	bool ended;	 /* nothing more can be asked */
 	struct err why;
@@ -80,8 +79,7 @@ static void add_bytes(size_t digits, unsigned number, struct str *out)
 	str_add_bytes(out, text, digits < len ? digits : len);
 }
 
-/* Appends the words of `text`, with secret words replaced: texts in quotation marks, or bytes.
- */
+/* Appends the words of `text`, with secret words replaced: texts in quotes, or bytes. */
 static void replace_secrets(
 	struct names *secrets, enum nvml_secret kind, const char *text, struct str *out)
 {
@@ -160,8 +158,7 @@ static void add_no_answer(struct capture *c)
 		str_addf(c->out, " no answer in %.1f s\n", (double)c->o->deadline_ms / 1000);
 }
 
-/* Gives up a helper that did not answer, or has ended: another one is started for the next
- * call. */
+/* Gives up a helper that did not answer, or has ended: the next call starts another one. */
 static void give_up(struct capture *c, struct capture_unit unit)
 {
 	char where[HELPER_PLACE_CAP];
@@ -297,8 +294,7 @@ enum {
 	GPM_APART_US = 1000000,
 };
 
-/* Marks the rows that are not asked: those whose call an earlier row makes, and the spare ones.
- */
+/* Marks the rows that are not asked: those whose call an earlier row makes, and spare ones. */
 static void plan(struct capture *c)
 {
 	for (size_t i = 0; i < nvml_calls_count(); i++) {
@@ -477,8 +473,7 @@ static void ask_gpm(struct capture *c, struct capture_unit unit, bool first)
 		ask(c, &q);
 }
 
-/* On some drivers GPM breaks the calls for memory; a second reading shows that in the capture.
- */
+/* On some drivers GPM breaks the calls for memory; a second reading shows that. */
 static void ask_memory_again(struct capture *c, struct capture_unit unit, bool first)
 {
 	struct capture_question q = question_of(place_of("nvmlDeviceGetMemoryInfo_v2"), unit);

@@ -19,8 +19,7 @@ void capture_layout_print(const char *layout, const void *bytes, struct str *out
  * word. False: a word is missing or of the wrong kind. `bytes` may be NULL, to check only. */
 bool capture_layout_read(const char *layout, const char **text, void *bytes);
 /* Takes the word after blanks: up to the next blank, or a text in quotation marks, without
- * them. *text then points after it. NULL: there is none, or a quotation mark is in a wrong
- * place. */
+ * them. *text then points after it. NULL: there is none, or a misplaced quotation mark. */
 const char *capture_layout_word(const char **text, size_t *len, bool *quoted);
 /* Returns the layout of a list's entry that was printed: that of the list or, since the entries
  * of process lists may have fewer members, the one that fits. */

@@ -25,6 +25,5 @@ struct capture_play {
 int capture_play_open(struct capture_play **play, struct capture_file *recorded,
 	struct clock *clock, struct err *e);
 void capture_play_close(struct capture_play *play);
-/* Returns the function that answers for this symbol; NULL: the captured library did not have
- * it. */
+/* Returns the function that answers for this symbol; NULL: the captured library had none. */
 void *capture_play_find(const struct capture_play *play, const char *symbol);

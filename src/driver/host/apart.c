@@ -53,8 +53,7 @@ size_t apart_left_check(struct left *l, int64_t now_us)
 	size_t living = 0, kept = 0;
 	for (size_t i = 0; i < l->n_cards; i++) {
 		struct left_card *c = &l->cards[i];
-		/* A process that could not be killed has ended after all: the driver works
-		 * again. */
+		/* A process that could not be killed has ended: the driver works again. */
 		if (c->process.pidfd >= 0 && helper_is_gone(c->process.pidfd)) {
 			c->process.pidfd = -1;
 			c->until_us = now_us;

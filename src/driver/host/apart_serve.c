@@ -291,8 +291,7 @@ static bool wait_until(struct apart_serving *v, int64_t until_us)
 	return true;
 }
 
-/* After a long time without a reading, process lists are read even if used memory is the same.
- */
+/* After a long time without a reading, lists are read even if used memory is the same. */
 static void check_stall(struct round *r, int64_t now_us)
 {
 	r->look_all |= now_us - r->patrol.begun_us > round_pace_stall_us(&r->patrol.pace);

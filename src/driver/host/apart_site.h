@@ -103,8 +103,7 @@ enum apart_call {
 	APART_BOARD,	  /* card; answers an identity */
 	APART_ACCOUNTS,	  /* card, most records; answers their number and the records */
 	APART_ROUND,	  /* see apart_source_round() */
-	APART_FACILITIES, /* answers their number, and job, how, note, fallback, works of each
-			   */
+	APART_FACILITIES, /* answers their number; of each: job, how, note, fallback, works */
 	APART_CALLS
 };
 
@@ -161,8 +160,7 @@ struct apart_source {
 	struct wire rounds; /* the helper's answer about rounds that was not read yet */
 };
 
-/* Whether the source was opened by apart_source_open(); the next two are only for such a
- * source. */
+/* Whether apart_source_open() opened it; the next two are only for such a source. */
 bool apart_source_can_round(const struct source *s);
 /* Like round_run() and round_next(). */
 int apart_source_round(struct source *s, struct round *r, struct err *e);

@@ -1,5 +1,4 @@
-/* Rounds: everything that the recorder asks the driver at one moment, and the pace at which it
- * asks. */
+/* Rounds: everything that the recorder asks the driver at one moment, and the pace of that. */
 #pragma once
 
 #include "base/base.h"
@@ -36,8 +35,7 @@ struct pace {
 	int64_t next_energy_us; /* earliest glance that reads energy */
 	int64_t next_shared_us; /* earliest glance that drains the cards that several users
 				   share */
-	/* CPU cost of glances, of reading energy, of draining shared cards; and elapsed time.
-	 */
+	/* CPU cost of glances, of reading energy, of draining shared cards; elapsed time. */
 	struct spacing glances, energy, shared, walls;
 	uint64_t random;
 };

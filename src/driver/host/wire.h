@@ -49,8 +49,7 @@ struct wire_sent {
 	size_t n;
 };
 
-/* Which arrays the last call has read again; the others are sent only if their length changed.
- */
+/* Which arrays the last call has read again; others are sent only if their length changed. */
 struct wire_fresh {
 	bool drained, looked;
 	const bool *drained_cards, *looked_cards; /* flags of them; NULL: all */

@@ -181,8 +181,7 @@ static int start_again(struct nvml_source *s, struct err *e)
 		nvml_lib_close(&s->lib);
 		rc = load(s, e);
 	} else {
-		/* The XID of a card that is lost comes just before this; the next drain has
-		 * it. */
+		/* The XID of a lost card comes just before this; the next drain has it. */
 		collect_events(s);
 		s->n_kept = s->base.n_xids;
 		nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
@@ -379,8 +378,7 @@ static const struct source_ops captured_ops = {
 	.name = "capture", .describe = captured_describe, NVML_OPS
 };
 
-/* For the cards of another host, nothing of this host may be read: no file is below this path.
- */
+/* For the cards of another host, nothing of this host may be read: no file is below. */
 #define NO_ROOT "/dev/null"
 
 int nvml_open(struct source **source, const struct source_options *options,

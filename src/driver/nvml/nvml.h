@@ -157,8 +157,7 @@ struct nvml_source {
 	struct source_xid xids[16];
 	bool gpm_used;	  /* GPM counters of a card were read */
 	bool gpm_stopped; /* reading them broke other calls: not read again */
-	bool gpm_mend; /* the next scan restarts the library, which may repair the broken calls
-			*/
+	bool gpm_mend; /* the next scan restarts the library, which may repair broken calls */
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 };
 

@@ -212,8 +212,7 @@ void nvml_cards_find_instances(struct nvml_source *s)
  * A device that may not be opened, sleeps, or was lost before it was ever asked has a
  * placeholder as its UUID, "pci-ADDRESS" or "index-N", until its own is known. */
 
-/* Finds the device with this UUID, or the one with a placeholder for that address or index; or
- * NULL. */
+/* Finds the device with this UUID, or with a placeholder for that address or index; or NULL. */
 static struct nvml_device *find_device(struct nvml_source *s, const struct card_id *id)
 {
 	for (size_t i = 0; i < s->n_devices; i++)

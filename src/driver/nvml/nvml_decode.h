@@ -4,8 +4,7 @@
 #include "model/reading.h"
 #include "driver/nvml/nvml_abi.h"
 
-/* A stamp up to this far ahead of our clock is accepted, because the card has a clock of its
- * own. */
+/* A stamp up to this far ahead of our clock is accepted: the card has a clock of its own. */
 #define NVML_AHEAD_US 500000
 
 /* Samples as the driver returned them. */

@@ -144,8 +144,7 @@ int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task
 	return why;
 }
 
-/* Adds a card to the note of a row: "GPU 0", or "GPU 0/2" for the third instance of the first
- * card. */
+/* Adds a card to the note of a row: "GPU 0", or "GPU 0/2" for its third instance. */
 static void add_label(struct facility *row, const struct card_id *id)
 {
 	char *note = row->note;

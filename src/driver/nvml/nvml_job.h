@@ -55,8 +55,7 @@ bool nvml_job_is_lost(int code);
 /* Handles a code that concerns more than the call that returned it: the card or the driver may
  * be lost. */
 void nvml_job_heed(struct nvml_source *s, size_t card, int code);
-/* Marks all ways as untried; for an instance, except those that the driver has only for whole
- * cards. */
+/* Marks all ways as untried; for an instance, except those only for whole cards. */
 void nvml_job_forget_ways(struct nvml_card *c, bool is_instance);
 /* source_ops.facilities */
 size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t max);

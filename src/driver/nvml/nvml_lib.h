@@ -65,6 +65,5 @@ void nvml_lib_close(struct nvml_lib *lib);
 
 /* What a return code means, in a few words. */
 const char *nvml_lib_code_text(int code);
-/* Fills `e` with what a code means for the driver as a whole and what to do. Returns ERR_WORLD.
- */
+/* Fills `e` with what a code means for the whole driver and what to do. Returns ERR_WORLD. */
 int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e);

@@ -12,8 +12,7 @@ struct line {
 	size_t n, next;	   /* number of words, and the next one to take */
 	const char *where; /* name of the file */
 	int number;	   /* of the line in it */
-	int64_t day_us; /* of a line that begins with `on`: the start of the day it is read for
-			 */
+	int64_t day_us;	   /* of a line with `on`: the start of the day it is read for */
 	struct err *e;
 };
 

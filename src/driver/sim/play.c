@@ -570,8 +570,7 @@ int64_t play_follow(struct play *p, struct clock *clock, int64_t origin_us)
 	for (;;) {
 		struct moment now = clock_now(clock);
 		int64_t less = now.wall_us - (now.boot_us - origin_us);
-		/* The difference between two readings of real clocks is smaller than a clock
-		 * step. */
+		/* The difference between two readings of real clocks is below a clock step. */
 		int64_t off = less - p->wall_less_us;
 		bool same = !v && p->wall_less_us != 0 && off > -1000 && off < 1000;
 		play_advance(p, now.boot_us - origin_us, same ? p->wall_less_us : less);

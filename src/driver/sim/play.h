@@ -104,8 +104,7 @@ const struct scenario_fault *play_fault(
 /* Scenario time at which `fault`, which is on, ends; INT64_MAX: never. */
 int64_t play_fault_end(const struct play *p, const struct scenario_fault *fault);
 
-/* Returns the first XID after number *seen (0 at first), and updates *seen; false: there is
- * none. */
+/* Returns the first XID after number *seen (at first 0), and updates it; false: none. */
 bool play_xid(const struct play *p, uint64_t *seen, uint32_t *card, int64_t *xid);
 uint64_t play_xid_count(const struct play *p);
 

@@ -6,8 +6,7 @@
 
 #include "driver/sim/scenario_parse.h"
 
-/* The most ring entries for processes that used a card: this limits what playing may allocate.
- */
+/* The most ring entries for processes that used a card: it limits what playing may allocate. */
 #define PARTS_MAX (4 * 1000 * 1000)
 
 static int compare_events(const void *a, const void *b)

@@ -41,8 +41,7 @@ static int add_fault(struct scenario *s, struct line *l, const struct scenario_f
 	return 0;
 }
 
-/* Handles `energy no` and `memory-info v1`, which are short for calls that fail from the start.
- */
+/* Handles `energy no` and `memory-info v1`, short for calls that fail from the start. */
 static int never_works(struct scenario *s, struct line *l, int card, const char *call)
 {
 	struct scenario_event event = new_event(l, 0, EVENT_VERB_FAULT);
@@ -383,8 +382,7 @@ static int parse_subject(
 	return 0;
 }
 
-/* Each of the following functions reads what follows the verb and its subject into the event.
- */
+/* Each of these functions reads what follows the verb and its subject into the event. */
 
 /* [code C] */
 static int parse_lost(struct scenario *s, struct line *l, struct scenario_event *event)

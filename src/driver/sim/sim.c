@@ -60,8 +60,7 @@ static void pass(struct sim *sim, int64_t us, bool wait)
 	play_follow(sim->play, sim->clock, sim->origin_us);
 }
 
-/* Simulates that `call` is made: takes the time that the scenario says, and returns its code.
- */
+/* Simulates that `call` is made: takes the scenario's time, and returns its code. */
 static int sim_call(struct sim *sim, const char *call, int unit)
 {
 	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);

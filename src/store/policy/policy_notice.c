@@ -8,8 +8,7 @@
 #define COLUMNS                                                                                \
 	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
 	"queued_ms, due_ms, tries, counts, admitted, result FROM notice"
-/* Whether a notice counts for the daily limit: results, and final notices that are sent again,
- * do not. */
+/* Whether a notice counts for the daily limit: results and repeated final notices do not. */
 #define LIMITED                                                                                \
 	"(stage IN ('warning', 'second warning', 'digest') OR (stage = 'final notice' AND "    \
 	"round = 0))"

@@ -4,8 +4,7 @@
 #include "store/policy/policy_file.h"
 #include "store/sql.h"
 
-/* Runs a statement without rows: policy_file_run(f, e, sql, SQL_INT(id), SQL_TEXT(user) ...).
- */
+/* Runs a statement without rows: policy_file_run(f, e, sql, SQL_INT(id), SQL_TEXT(x) ...). */
 #define policy_file_run(f, e, sql, ...)                                                        \
 	policy_file_run_args((f), (e), (sql), SQL_ARGS(__VA_ARGS__))
 int policy_file_run_args(
