@@ -544,21 +544,14 @@ int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 	struct audit a;
 	struct gather g = { .a = &a, .q = &q, .strict = true };
 	audit_init(&a);
-	int rc = gather_list(&g, e);
-	if (rc == 0)
-		rc = gather_survey(&g, e);
-	if (rc == 0)
-		rc = window_set(&g, e);
-	if (rc == 0)
-		rc = hosts_check_overlap(&g, e);
-	if (rc == 0)
-		rc = copy_hosts(&g, hosts, e);
+	bool failed = gather_list(&g, e) || gather_survey(&g, e) || window_set(&g, e) ||
+		      hosts_check_overlap(&g, e) || copy_hosts(&g, hosts, e);
 	*simulated = false;
 	for (size_t i = 0; i < a.n_hosts; i++)
 		*simulated |= a.hosts[i].simulated;
 	gather_close(&g);
 	audit_finish(&a);
-	return rc;
+	return failed ? e->code : 0;
 }
 
 enum {

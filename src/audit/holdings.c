@@ -609,29 +609,21 @@ static int read_pairs(const struct gather *g, struct gather_file *file, struct e
 	idmap_finish(&p->map); /* sorting moves them */
 	if (p->n)
 		qsort(p->items, p->n, sizeof(*p->items), compare_pairs);
-	if (rc == 0)
-		rc = read_owners(g, file, p, e);
-	if (rc == 0)
-		rc = read_last_active(file, p, e);
-	if (rc == 0)
-		rc = mark_contexts(g, file, p, e);
-	if (rc)
-		return rc;
+	if (rc || read_owners(g, file, p, e) || read_last_active(file, p, e) ||
+		mark_contexts(g, file, p, e))
+		return e->code;
 	divide_unknown(file, p);
 	return read_leases(g, file, p, e);
 }
 
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = gather_start_part(g, file, e);
-	if (rc == 0)
-		rc = restriction_read(g, file, e);
-	if (rc == 0 && g->q->present_of)
-		rc = gather_rows(
-			g, file, "SELECT id FROM process WHERE user = ?1", take_process, e);
-	if (rc == 0)
-		rc = read_pairs(g, file, e);
-	return rc ? rc : spells_read(g, file, e);
+	const char *owned = "SELECT id FROM process WHERE user = ?1";
+	if (gather_start_part(g, file, e) || restriction_read(g, file, e) ||
+		(g->q->present_of && gather_rows(g, file, owned, take_process, e)) ||
+		read_pairs(g, file, e))
+		return e->code;
+	return spells_read(g, file, e);
 }
 
 /* What the holders of all files are added to. */

@@ -194,24 +194,18 @@ static int take_card(
 
 int hosts_read(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = gather_start_part(g, file, e);
-	if (rc == 0)
-		rc = gather_rows(g, file,
-			"SELECT id, hostname, machine_id, last_seen_ms, environment, driver "
-			"FROM host ORDER BY id",
-			take_record, e);
-	if (rc == 0)
-		rc = gather_rows(g, file,
-			"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
-			"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms, "
-			"leases FROM run ORDER BY started_ms, id",
-			take_run, e);
-	if (rc)
-		return rc;
-	return gather_rows(g, file,
-		"SELECT id, host, status, first_seen_ms, " SQL_CARD_SEEN
-		", source, " SQL_CARD_COLUMNS " FROM gpu ORDER BY id",
-		take_card, e);
+	static const char records[] = "SELECT id, hostname, machine_id, last_seen_ms, "
+				      "environment, driver FROM host ORDER BY id";
+	static const char runs[] =
+		"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
+		"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms, leases "
+		"FROM run ORDER BY started_ms, id";
+	static const char cards[] = "SELECT id, host, status, first_seen_ms, " SQL_CARD_SEEN
+				    ", source, " SQL_CARD_COLUMNS " FROM gpu ORDER BY id";
+	if (gather_start_part(g, file, e) || gather_rows(g, file, records, take_record, e) ||
+		gather_rows(g, file, runs, take_run, e))
+		return e->code;
+	return gather_rows(g, file, cards, take_card, e);
 }
 
 /* Adds the cards of a file. A card with other MIG instances is still the same card. */

@@ -77,11 +77,9 @@ static int run(const struct call *call, struct err *e)
 		cmd_live_open(&session, &v->live, no_metrics, e))
 		return e->code;
 	struct who_question q = { .filter = &filter, .idle_ms = v->idle_ms };
-	int rc = cmd_live_refresh(&session, e);
-	if (rc == 0)
-		rc = who_find(&who, live_present(session.live), &q, e);
-	if (rc == 0)
-		rc = print_holders(call, &who, &q, &style);
+	bool failed = cmd_live_refresh(&session, e) ||
+		      who_find(&who, live_present(session.live), &q, e);
+	int rc = failed ? e->code : print_holders(call, &who, &q, &style);
 	who_finish(&who);
 	cmd_live_close(&session);
 	return rc;

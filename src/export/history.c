@@ -124,21 +124,16 @@ int history_open(struct history **history, const char *path, struct window windo
 	h->names = names;
 	h->window = window;
 	int64_t ignored = 0;
-	int rc = store_open_read(&h->db, path, e);
-	if (rc == 0)
-		rc = sql_number(h->db, &ignored, e, "BEGIN");
-	if (rc == 0)
-		rc = scrape_totals(&h->totals, h->db, path, names, e);
-	if (rc == 0)
-		rc = name_users(h, e);
-	if (rc == 0)
-		rc = read_slots(h, e);
+	bool failed = store_open_read(&h->db, path, e) ||
+		      sql_number(h->db, &ignored, e, "BEGIN") ||
+		      scrape_totals(&h->totals, h->db, path, names, e) || name_users(h, e) ||
+		      read_slots(h, e);
 	if (h->totals.n_cards)
 		qsort(h->totals.cards, h->totals.n_cards, sizeof(*h->totals.cards), by_row);
 	if (h->totals.n_identities)
 		qsort(h->totals.identities, h->totals.n_identities,
 			sizeof(*h->totals.identities), by_name);
-	return rc;
+	return failed ? e->code : 0;
 }
 
 void history_close(struct history *h)
@@ -414,13 +409,10 @@ int history_print(struct str *out, struct history *h, const struct backfill *b, 
 	struct filling f = { .out = out, .h = h, .b = b, .e = e };
 	while (f.n_slots < h->n_slots && h->slots[f.n_slots].to_s <= h->window.until_ms / 1000)
 		f.n_slots++;
-	int rc = f.n_slots ? print_states(&f) : 0;
-	if (rc == 0 && f.n_slots)
-		rc = print_identities(&f);
-	if (rc == 0 && f.n_slots)
-		rc = print_facts(&f);
+	bool failed =
+		f.n_slots && (print_states(&f) || print_identities(&f) || print_facts(&f));
 	str_add(out, "# EOF\n");
 	str_finish(&f.labels);
 	str_finish(&f.head);
-	return rc ? rc : b->flush(out, b->context, e);
+	return failed ? e->code : b->flush(out, b->context, e);
 }

@@ -380,10 +380,9 @@ int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 	const struct identity_names *names, struct err *e)
 {
 	*s = (struct scrape){ .faults = -1 };
-	int rc = read_run(s, db, path, BEFORE_ALL, e);
-	if (rc == 0)
-		rc = read_cards(s, db, BEFORE_ALL, e);
-	return rc ? rc : read_identities(s, db, names, BEFORE_ALL, e);
+	if (read_run(s, db, path, BEFORE_ALL, e) || read_cards(s, db, BEFORE_ALL, e))
+		return e->code;
+	return read_identities(s, db, names, BEFORE_ALL, e);
 }
 
 int scrape_read(struct scrape *s, const char *path, const struct identity_names *names,
@@ -391,21 +390,13 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 {
 	sqlite3 *db = NULL;
 	*s = (struct scrape){ .faults = -1, .dcgm = names->dcgm };
-	int rc = store_open_read_within(&db, path, WAIT_MS, e);
 	int64_t ignored = 0;
 	/* Readings and totals are from the same tick. */
-	if (rc == 0)
-		rc = sql_number(db, &ignored, e, "BEGIN");
-	if (rc == 0)
-		rc = read_run(s, db, path, now_ms, e);
-	if (rc == 0)
-		rc = read_cards(s, db, now_ms, e);
-	if (rc == 0)
-		rc = read_identities(s, db, names, now_ms, e);
-	if (rc == 0)
-		rc = read_spells(s, db, e);
-	if (rc == 0)
-		rc = sql_number(db, &s->events, e, "SELECT max(id) FROM event");
+	bool failed = store_open_read_within(&db, path, WAIT_MS, e) ||
+		      sql_number(db, &ignored, e, "BEGIN") ||
+		      read_run(s, db, path, now_ms, e) || read_cards(s, db, now_ms, e) ||
+		      read_identities(s, db, names, now_ms, e) || read_spells(s, db, e) ||
+		      sql_number(db, &s->events, e, "SELECT max(id) FROM event");
 	sqlite3_close(db);
 	/* The size of the store and its log, and the faults that the recorder reports. */
 	static const char *const ends[] = { "", "-wal" };
@@ -419,7 +410,7 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	}
 	if (s->up && statusfile_read(&p, path, &unread) == 0 && p.told)
 		s->faults = (int64_t)p.n_faults;
-	if (rc == 0) {
+	if (!failed) {
 		/* Reads what gua enforce did, if its policy.db exists and is readable. */
 		char file[PATH_MAX];
 		struct policy_file *f = NULL;
@@ -430,5 +421,5 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 			policy_file_close(f);
 		}
 	}
-	return rc;
+	return failed ? e->code : 0;
 }

@@ -252,30 +252,26 @@ static int read_credentials(struct client *c, const struct config_fleet *o, stru
 		rc = paths[i] ? file_check_regular(paths[i], e) : 0;
 	if (rc == 0 && o->bearer_file && o->basic_file)
 		rc = err_set(e, ERR_USAGE, "--bearer-file and --basic-file exclude each other");
-	if (rc == 0)
-		rc = read_secret(&c->bearer, o->bearer_file, e);
-	if (rc == 0)
-		rc = read_secret(&c->basic, o->basic_file, e);
-	if (rc == 0 && c->basic && !strchr(c->basic, ':'))
-		rc = err_set(
-			e, ERR_WORLD, "%s: there is no USER:PASSWORD in it", o->basic_file);
-	return rc;
+	if (rc || read_secret(&c->bearer, o->bearer_file, e) ||
+		read_secret(&c->basic, o->basic_file, e))
+		return e->code;
+	return !c->basic || strchr(c->basic, ':')
+		       ? 0
+		       : err_set(e, ERR_WORLD, "%s: there is no USER:PASSWORD in it",
+				 o->basic_file);
 }
 
 /* Reads the options and the files that they name. */
 static int read_options(struct client *c, const struct client_options *o, struct err *e)
 {
 	c->options = *o;
-	int rc = read_url(c, o->conf.url, e);
-	if (rc == 0)
-		rc = read_credentials(c, &o->conf, e);
-	if (rc == 0 && o->conf.header)
-		rc = add_header(c, o->conf.header, true, e);
-	for (size_t i = 0; o->headers && i < o->headers->n && rc == 0; i++)
-		rc = add_header(c, o->headers->items[i], false, e);
-	if (rc == 0)
-		rc = read_header_file(c, o->conf.header_file, e);
-	return rc ? rc : read_params(c, o, e);
+	if (read_url(c, o->conf.url, e) || read_credentials(c, &o->conf, e) ||
+		(o->conf.header && add_header(c, o->conf.header, true, e)))
+		return e->code;
+	for (size_t i = 0; o->headers && i < o->headers->n; i++)
+		if (add_header(c, o->headers->items[i], false, e))
+			return e->code;
+	return read_header_file(c, o->conf.header_file, e) ? e->code : read_params(c, o, e);
 }
 
 static void set_credentials(CURL *easy, const struct client *c)

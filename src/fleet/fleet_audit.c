@@ -133,22 +133,16 @@ static int read_all(struct fleet_fill *fill, const struct choice *c, struct surv
 			rc = sampled_ask_run(&sampled[i], fill, x, e);
 		n_known += sampled[i].n_cards;
 	}
-	if (rc == 0)
-		rc = check_cards(fill, n_known, e);
-	if (rc == 0)
-		rc = fleet_fill_sort(fill, e);
+	if (rc || check_cards(fill, n_known, e) || fleet_fill_sort(fill, e))
+		return e->code;
 	/* Counters are read hour by hour for whole hosts: they have no time line. */
 	if (fill->a->n_cards && c->counters && survey->n_cards)
 		fill->a->columns.n = 0;
-	if (rc == 0)
-		rc = hours_make_columns(fill->a, e);
-	if (rc == 0 && c->counters)
-		rc = survey_fill_users(survey, e);
+	if (hours_make_columns(fill->a, e) || (c->counters && survey_fill_users(survey, e)))
+		return e->code;
 	for (size_t i = 0; i < c->n && rc == 0; i++)
 		rc = sampled_fill_users(&sampled[i], 1 + i, e);
-	if (rc == 0)
-		rc = fleet_fill_end(fill, e);
-	return rc ? rc : name_metrics(fill->a, c, e);
+	return rc || fleet_fill_end(fill, e) ? e->code : name_metrics(fill->a, c, e);
 }
 
 int fleet_audit_run(
@@ -158,16 +152,11 @@ int fleet_audit_run(
 	struct survey survey = { 0 };
 	struct sampled sampled[EXPORTERS] = { 0 };
 	struct choice c = { 0 };
-	int rc = fleet_fill_begin(&fill, e);
-	if (rc == 0)
-		rc = choose(&c, &fill, q->metrics, e);
-	if (rc == 0)
-		rc = check(&c, q, a, e);
-	if (rc == 0)
-		rc = read_all(&fill, &c, &survey, sampled, e);
+	bool failed = fleet_fill_begin(&fill, e) || choose(&c, &fill, q->metrics, e) ||
+		      check(&c, q, a, e) || read_all(&fill, &c, &survey, sampled, e);
 	survey_finish(&survey);
 	for (size_t i = 0; i < EXPORTERS; i++)
 		sampled_finish(&sampled[i]);
 	fleet_fill_finish(&fill);
-	return rc;
+	return failed ? e->code : 0;
 }

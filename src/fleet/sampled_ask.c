@@ -285,16 +285,10 @@ static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 	bool differ = s->x->has_reserved;
 	for (uint32_t host = 0; host < s->n_scrapes; host++)
 		differ |= sampled_step(sampled_interval(s, host)) != s->step_ms;
-	int rc = differ ? ask_least(s, p, e) : 0;
-	if (rc == 0)
-		rc = find_odd(s, p, e);
-	if (rc == 0)
-		rc = find_numbers(s, p, e);
-	if (rc == 0)
-		rc = find_copies(s, p, e);
-	if (rc == 0 && s->x->has_reserved)
-		rc = sampled_floors(s, e);
-	return rc ? rc : sampled_hours(s, p, e);
+	if ((differ && ask_least(s, p, e)) || find_odd(s, p, e) || find_numbers(s, p, e) ||
+		find_copies(s, p, e) || (s->x->has_reserved && sampled_floors(s, e)))
+		return e->code;
+	return sampled_hours(s, p, e);
 }
 
 /* Whether the fill has all cards that this exporter watched at the moments of the probe: where
@@ -334,16 +328,13 @@ int sampled_ask_run(
 	s->rules.count_graphics = true; /* used memory is of all processes */
 	s->a->rules = s->rules;
 	s->a->since_ms = llround(1000 * p.from_s);
-	rc = find_steps(s, &p, e);
-	if (rc == 0)
-		rc = probe_count_cards(&p, x, &s->n_at_once, e);
 	const struct probe_query info = { "last_over_time(", ")", x, EXPORTER_INFO, NULL,
 		take_labels, s };
-	if (rc == 0)
-		rc = probe_ask(&p, &info, e);
+	if (find_steps(s, &p, e) || probe_count_cards(&p, x, &s->n_at_once, e) ||
+		probe_ask(&p, &info, e))
+		return e->code;
 	double n = s->n_at_once * (p.to_s - p.from_s) * 1000 / (double)s->step_ms;
 	bool many = n > SENT_A_SECOND * (double)s->f->timeout_ms / 1000;
-	if (rc == 0)
-		rc = many ? read_hours(s, &p, e) : read_raw(s, e);
+	rc = many ? read_hours(s, &p, e) : read_raw(s, e);
 	return rc ? rc : sampled_fill(s, e);
 }

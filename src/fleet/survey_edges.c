@@ -424,15 +424,14 @@ int survey_edges_exceptions(struct survey *s, struct err *e)
 	const struct survey_question at_end = { METER_BEFORE_END, range_s, "" };
 	const struct survey_question first = { METER_FIRST, range_s, "" };
 	struct chosen c = { .keys = calloc(s->n_hosts + 1, sizeof(*c.keys)) };
-	int rc = c.keys ? ask_lacking(s, &c, at_start, e) : err_memory(e);
-	if (rc == 0)
-		rc = ask_later(s, &c, e);
-	if (rc == 0)
-		rc = ask_lacking(s, &c, at_end, e);
-	if (rc == 0) {
+	if (!c.keys)
+		return err_memory(e);
+	bool failed = ask_lacking(s, &c, at_start, e) || ask_later(s, &c, e) ||
+		      ask_lacking(s, &c, at_end, e);
+	if (!failed) {
 		choose_new(s, &c);
-		rc = ask_about(s, &c, first, e);
+		failed = ask_about(s, &c, first, e);
 	}
 	free(c.keys);
-	return rc;
+	return failed ? e->code : 0;
 }

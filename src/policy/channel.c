@@ -131,12 +131,10 @@ static int run(
 	str_add(&json, "\n");
 	command.input = str_text(&json);
 	command.input_len = json.len;
-	if (rc == 0)
-		rc = find_user(&command, job->config->command_user, e);
-	if (rc == 0)
-		rc = child_run(&command, r, e);
+	bool failed = rc || find_user(&command, job->config->command_user, e) ||
+		      child_run(&command, r, e);
 	str_finish(&json);
-	return rc;
+	return failed ? e->code : 0;
 }
 
 static enum delivery deliver_by_command(

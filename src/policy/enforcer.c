@@ -136,19 +136,15 @@ static int read_file(struct work *w)
 	struct policy_orders orders;
 	struct policy_session *sessions = NULL;
 	x->policy.may_end = false;
-	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
-	if (rc == 0)
-		rc = policy_file_orders(x->file, w->now_ms, &orders, w->e);
-	if (rc == 0)
-		rc = policy_file_actions(x->file, day, take_end, w, w->e);
-	if (rc == 0)
-		rc = policy_file_keeps(x->file, weeks, &w->texts, &w->keeps, w->e);
-	if (rc == 0)
-		rc = policy_file_sessions(x->file, &w->texts, &sessions, w->e);
-	for (; sessions && rc == 0; sessions = sessions->next)
-		rc = take_session(w, sessions);
-	if (rc)
-		return rc;
+	if ((!x->file && policy_file_open(&x->file, x->policy_db, true, w->e)) ||
+		policy_file_orders(x->file, w->now_ms, &orders, w->e) ||
+		policy_file_actions(x->file, day, take_end, w, w->e) ||
+		policy_file_keeps(x->file, weeks, &w->texts, &w->keeps, w->e) ||
+		policy_file_sessions(x->file, &w->texts, &sessions, w->e))
+		return w->e->code;
+	for (; sessions; sessions = sessions->next)
+		if (take_session(w, sessions))
+			return w->e->code;
 	w->stopped = orders.stopped_ms >= 0;
 	/* Sessions are ended only where that is safe and where users can object. */
 	x->policy.may_end = x->users_can_ask && orders.armed_until_ms > w->now_ms &&

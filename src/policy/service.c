@@ -223,11 +223,9 @@ static int start(struct service *s, const struct policy *policy,
 	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (s->signal_fd < 0)
 		return err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
-	int rc = clock_open(&s->clock, s->o.clock, s->o.fixed_ms, e);
-	if (rc == 0)
-		rc = clock_open(&s->look_clock, s->o.clock, s->o.fixed_ms, e);
-	if (rc)
-		return rc;
+	if (clock_open(&s->clock, s->o.clock, s->o.fixed_ms, e) ||
+		clock_open(&s->look_clock, s->o.clock, s->o.fixed_ms, e))
+		return e->code;
 	clock_follow(&s->clock);
 	s->enforcer = (struct enforcer){ .policy = *policy,
 		.db = s->o.db,
@@ -236,15 +234,10 @@ static int start(struct service *s, const struct policy *policy,
 		.clock = &s->clock,
 		.config_hash = s->hash };
 	proc_open(&s->enforcer.proc, s->o.root, NULL); /* judged without it, if need be */
-	rc = channel_check(notices, e);
-	if (rc == 0)
-		rc = take_lock(s, e);
-	if (rc == 0)
-		rc = courier_new(&s->courier, notices, &s->o.post, e);
-	if (rc == 0)
-		rc = endings_new(&s->endings, &ending, e);
-	if (rc)
-		return rc;
+	if (channel_check(notices, e) || take_lock(s, e) ||
+		courier_new(&s->courier, notices, &s->o.post, e) ||
+		endings_new(&s->endings, &ending, e))
+		return e->code;
 	s->enforcer.endings = s->endings;
 	s->sender = (struct sender){
 		.enforcer = &s->enforcer, .courier = s->courier, .fixed_ms = s->o.fixed_ms

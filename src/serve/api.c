@@ -201,15 +201,10 @@ void api_events(const struct request *q, struct answer *a)
 		.n_paths = world->stores->n,
 		.stop = q->stop };
 	const struct event_choice choice = { event_list_takes, &p.only };
-	int rc = request_read(q, event_rows, &p, &e);
-	if (rc == 0)
-		rc = event_list_check(&p.only, &e);
-	if (rc == 0)
-		rc = event_list_ask(&question, &p.window, q->now_ms,
-			p.utc ? *p.utc == '1' : world->utc, &e);
-	if (rc == 0)
-		rc = event_list_read(&list, &question, &choice, &e);
-	if (rc)
+	if (request_read(q, event_rows, &p, &e) || event_list_check(&p.only, &e) ||
+		event_list_ask(&question, &p.window, q->now_ms,
+			p.utc ? *p.utc == '1' : world->utc, &e) ||
+		event_list_read(&list, &question, &choice, &e))
 		answer_err(a, q, &e);
 	else if (is_csv(a))
 		rows_table(&a->body, &list.table);
@@ -400,21 +395,17 @@ void api_metrics(const struct request *q, struct answer *a)
 	struct scrape s = { 0 };
 	struct err e = { 0 };
 	bool openmetrics = q->accept && strcmp(q->accept, EXPOSITION_OPENMETRICS_TYPE) == 0;
-	int rc = 0;
 	if (stores->n != 1)
-		rc = err_set(&e, ERR_NOTHING,
+		err_set(&e, ERR_NOTHING,
 			"/metrics is about one store, and this server has %zu: run a gua serve "
 			"or gua metrics for each",
 			stores->n);
-	if (rc == 0)
-		rc = scrape_names_init(&names, q->world->config, &e);
-	if (rc == 0)
-		rc = scrape_read(&s, stores->paths[0], &names, q->now_ms, &e);
-	if (rc)
+	if (e.code || scrape_names_init(&names, q->world->config, &e) ||
+		scrape_read(&s, stores->paths[0], &names, q->now_ms, &e))
 		answer_err(a, q, &e);
 	else
 		exposition_print(&a->body, &s, openmetrics);
-	if (rc == 0 && openmetrics)
+	if (!e.code && openmetrics)
 		a->type = EXPOSITION_OPENMETRICS_TYPE;
 	scrape_finish(&s);
 }

@@ -310,16 +310,10 @@ static int add_file(struct str *out, const struct request *q, const char *db, st
 			     "class=\"copy\">gua enforce run</code> applies them.</p>\n");
 		return 0;
 	}
-	if (rc == 0)
-		rc = add_mode(out, q, f, e);
-	if (rc == 0)
-		rc = add_watched(out, q, f, e);
-	if (rc == 0)
-		rc = add_log(out, q, f, e);
-	if (rc == 0)
-		rc = add_simulation(out, q, f, e);
+	bool failed = rc || add_mode(out, q, f, e) || add_watched(out, q, f, e) ||
+		      add_log(out, q, f, e) || add_simulation(out, q, f, e);
 	policy_file_close(f);
-	return rc;
+	return failed ? e->code : 0;
 }
 
 /* Whether gua enforce has run beside one of the stores. */

@@ -466,11 +466,7 @@ static int make_sums(struct merge *m, struct err *e)
 
 static int copy_source(struct merge *m, struct source *s, struct err *e)
 {
-	int rc = open_source(s, e);
-	if (rc == 0)
-		rc = set_offsets(m, s, e);
-	if (rc == 0)
-		rc = find_unsummed(s, e);
+	int rc = open_source(s, e) || set_offsets(m, s, e) || find_unsummed(s, e) ? e->code : 0;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++)
 		rc = copy_table(m, s, &tables[i], e);
 	sqlite3_close(s->db);
@@ -610,12 +606,8 @@ int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, s
 	m.sources = calloc(wish->n_paths + 1, sizeof(*m.sources));
 	if (rc == 0 && !m.sources)
 		rc = err_memory(e);
-	if (rc == 0)
-		rc = open_new(&m, e);
-	if (rc == 0)
-		rc = copy_all(&m, e);
-	if (rc == 0)
-		rc = summarize(&m, summary, e);
+	if (rc == 0 && (open_new(&m, e) || copy_all(&m, e) || summarize(&m, summary, e)))
+		rc = e->code;
 	sqlite3_close(m.to);
 	if (rc == 0)
 		rc = publish(&m, fd, summary, e);

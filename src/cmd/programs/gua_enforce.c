@@ -66,13 +66,10 @@ static int test_notice(struct enforce *x, struct err *e)
 	struct notice n;
 	char path[PATH_MAX];
 	const struct post_program post = find_post(path);
-	int rc = x->operand ? channel_check(config, e)
-			    : err_set(e, ERR_USAGE, "say whom to send a test notice to");
-	if (rc == 0)
-		rc = describe(&n, x->operand, e);
-	if (rc == 0)
-		rc = courier_new(&c, config, &post, e);
-	if (rc)
+	if (!x->operand)
+		return err_set(e, ERR_USAGE, "say whom to send a test notice to");
+	if (channel_check(config, e) || describe(&n, x->operand, e) ||
+		courier_new(&c, config, &post, e))
 		return e->code;
 	bool fine = send_all(c, config, &n, e);
 	courier_free(c);

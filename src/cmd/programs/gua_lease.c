@@ -289,11 +289,11 @@ static int ask_kubelet(struct watch *w, struct err *e)
 	snprintf(timeout, sizeof(timeout), "%lld",
 		(long long)(w->place->config->timeout_ms * 9 / 10));
 	const char *const argv[] = { path, w->place->config->kubelet, timeout, NULL };
-	int rc = write_table(w, e);
-	if (rc == 0 && !hand_over_path("kubelet", path))
-		rc = err_set(e, ERR_WORLD, "the program gua-kubelet is not installed");
-	if (rc == 0)
-		rc = run_program(w, argv, NULL, &a, e);
+	if (write_table(w, e))
+		return e->code;
+	if (!hand_over_path("kubelet", path))
+		return err_set(e, ERR_WORLD, "the program gua-kubelet is not installed");
+	int rc = run_program(w, argv, NULL, &a, e);
 	if (rc == 0) {
 		cgroup_find_pods(w->place->root, &w->cgroups);
 		rc = kubelet_pods_decode(&pods, a.data, a.len, e);

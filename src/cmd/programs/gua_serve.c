@@ -201,13 +201,11 @@ static int run(const struct call *call, struct err *e)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	file_allow_many();
-	int rc = v->now ? cmd_now(v->now, &world.now_ms, e) : 0;
-	if (rc == 0)
-		rc = user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, e);
-	if (rc == 0)
-		rc = choose_db_list(&stores, &v->db, e);
+	bool failed = (v->now && cmd_now(v->now, &world.now_ms, e)) ||
+		      user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, e) ||
+		      choose_db_list(&stores, &v->db, e);
 	choose_db_note_unread(&stores);
-	rc = rc ? rc : serve(&world, &config->serve, e);
+	int rc = failed ? e->code : serve(&world, &config->serve, e);
 	user_names_free(world.users);
 	store_list_finish(&stores);
 	return rc;

@@ -229,20 +229,15 @@ static int drain(struct source *s, struct round *r, struct err *e)
 static int run(struct source *s, struct round *r, struct err *e)
 {
 	struct err later = { 0 };
-	int rc = r->scan ? source_scan(s, e) : 0;
-	if (!rc)
-		rc = round_reserve(r, s->n_cards, e);
-	if (!rc)
-		rc = drain(s, r, e);
-	if (rc)
-		return rc;
+	if ((r->scan && source_scan(s, e)) || round_reserve(r, s->n_cards, e) || drain(s, r, e))
+		return e->code;
 	for (size_t i = 0; i < r->n_cards; i++) {
 		r->cards[i].looked = false;
 		/* A card that comes back needs a look. */
 		r->cards[i].want |= s->cards[i].status != CARD_STATUS_OK;
 	}
 	int64_t before_us = cost_us(r, s);
-	rc = glance(s, r, r->drained ? &later : e);
+	int rc = glance(s, r, r->drained ? &later : e);
 	r->cost_us = cost_us(r, s) - before_us - s->energy_cost_us;
 	r->energy_cost_us = s->energy_cost_us;
 	r->glanced = rc == 0;
