@@ -558,6 +558,17 @@ static bool drop_late(struct live *l)
 	return true;
 }
 
+/* Takes over the source that is open now, and the name of its host. */
+static void take_source(struct live *l)
+{
+	char raw[128] = "";
+	l->source = worker_opened(l->asking->worker);
+	str_copy(raw, sizeof(raw), l->source->hostname);
+	if (!raw[0] && gethostname(raw, sizeof(raw) - 1) != 0)
+		str_copy(raw, sizeof(raw), "localhost");
+	str_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
+}
+
 int live_take(struct live *l, int64_t wait_ms, struct err *e)
 {
 	struct live_asking *a = l->asking;
@@ -572,6 +583,8 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e)
 		a->late_ms = 0;
 	a->asked = false;
 	if (rc == 0) {
+		if (!l->source)
+			take_source(l);
 		swap_readings(l, a->question);
 		rc = digest(l, e);
 		if (rc)
@@ -651,15 +664,6 @@ int live_refresh(struct live *l, int stop_fd, struct err *e)
 	return refresh_once(l, stop_fd, e);
 }
 
-static void name_host(struct live *l)
-{
-	char raw[128] = "";
-	str_copy(raw, sizeof(raw), l->source->hostname);
-	if (!raw[0] && gethostname(raw, sizeof(raw) - 1) != 0)
-		str_copy(raw, sizeof(raw), "localhost");
-	str_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
-}
-
 /* Opens the reader that describes processes. It starts its own process here, so that it is
  * ready when the driver has listed the processes. Simulated processes need none, and those that
  * the store describes neither. */
@@ -734,11 +738,10 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	if (o->db)
 		past_read(&l->past, &opened);
 	rc = worker_result(l->asking->worker, o->deadline_ms, e);
+	/* A driver that is slow to open is late with its first answer. */
 	l->asking->overdue = rc == ERR_BUSY;
-	l->source = worker_opened(l->asking->worker);
-	if (!l->source)
-		return l->asking->overdue ? no_answer(l, e) : rc;
-	name_host(l);
+	if (!l->asking->overdue && !worker_opened(l->asking->worker))
+		return rc;
 	publish(l);
 	return 0;
 }

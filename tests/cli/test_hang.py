@@ -175,8 +175,12 @@ def test_a_loop_goes_on_when_the_driver_does(loop, words):
         assert all(json.loads(line)["gpus"] for line in run.lines())
 
 
-def test_a_loop_that_starts_while_the_driver_hangs(loop):
-    run = loop("nvmlDeviceGetSamples", *QUERY, "-lms", "100", at="0s")
+while_opened_or_asked = pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetSamples"])
+
+
+@while_opened_or_asked
+def test_a_loop_that_starts_while_the_driver_hangs(loop, call):
+    run = loop(call, *QUERY, "-lms", "100", at="0s")
     run.wait_said("; trying again")
     run.release.touch()
     run.more(4)
@@ -237,8 +241,9 @@ def test_the_user_ends_it_meanwhile(loop):
 
 
 @pytest.mark.waits
-def test_a_pick_waits_for_the_driver_too(tmp_path, loop):
-    run = loop("nvmlDeviceGetSamples", "pick", "--wait", "--hold", "0s", "--lock-dir", tmp_path, at="0s")
+@while_opened_or_asked
+def test_a_pick_waits_for_the_driver_too(tmp_path, loop, call):
+    run = loop(call, "pick", "--wait", "--hold", "0s", "--lock-dir", tmp_path, at="0s")
     run.wait_said("; waiting")
     run.release.touch()
     assert run.process.wait(60) == 0
@@ -246,9 +251,10 @@ def test_a_pick_waits_for_the_driver_too(tmp_path, loop):
 
 
 @pytest.mark.waits
-def test_a_pick_does_not_wait_for_longer_than_it_may(tmp_path):
+@while_opened_or_asked
+def test_a_pick_does_not_wait_for_longer_than_it_may(tmp_path, call):
     start = time.monotonic()
-    run = run_hanging(tmp_path, "nvmlDeviceGetSamples", ["pick", "--no-store", "--wait=1s", "--lock-dir", tmp_path])
+    run = run_hanging(tmp_path, call, ["pick", "--no-store", "--wait=1s", "--lock-dir", tmp_path])
     assert (run.returncode, run.stdout) == (1, "") and time.monotonic() - start >= 1
     assert re.fullmatch(f"gua pick: {SENTENCE}; waiting\ngua pick: {SENTENCE}\n", run.stderr)
 
