@@ -169,13 +169,14 @@ static int query(const struct call *call, struct err *e)
 	struct query_command asked = { v->live, v->filter, v->query, .t = v->terse };
 	struct query q = { .list = QUERY_GPU };
 	struct command own = cmd_query;
-	const char *other = v->list	 ? "-L"
-			    : v->report	 ? "-q"
-			    : v->all	 ? "-a"
-			    : v->xml	 ? "-x"
-			    : v->display ? "-d"
-			    : v->version ? "--version"
-					 : NULL;
+	const char *other = v->list	  ? "-L"
+			    : v->report	  ? "-q"
+			    : v->all	  ? "-a"
+			    : v->xml	  ? "-x"
+			    : v->display  ? "-d"
+			    : v->version  ? "--version"
+			    : v->topology ? "-m"
+					  : NULL;
 	if (other) /* nvidia-smi does not know it beside a query either */
 		return err_set(e, ERR_USAGE,
 			"unknown option %s; it cannot be combined with --query-...", other);

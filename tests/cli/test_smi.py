@@ -601,7 +601,8 @@ def test_what_changes_a_card_is_refused(sim, args):
 def test_what_nvidia_smi_says_of_wrong_options(sim, path, tmp_path):
     query = "--query-gpu=name"
     for args, word in (["--bogus"], "--bogus"), (["words"], "words"), ([query, "--bogos"], "--bogos"), ([query, "-L"], "-L"), \
-            ([query, "-q"], "-q"), (["-x", query], "-x"), ([query, "-d", "MEMORY"], "-d"), ([query, "--version"], "--version"):
+            ([query, "-q"], "-q"), (["-x", query], "-x"), ([query, "-d", "MEMORY"], "-d"), ([query, "--version"], "--version"), \
+            (["topo", "-m", query], "-m"):
         run = sim("smi", *args)
         assert run.returncode == 255 and run.stdout == f"ERROR: Option {word} is not recognized. Please run 'nvidia-smi -h'.\n\n"
     assert "; write --db old.db\n" in sim("smi", "old.db").stderr
