@@ -437,9 +437,7 @@ static int gather_describe(struct gather *g, struct err *e)
 		struct gather_file *file = &g->files[all[i].path];
 		if (file->code)
 			continue;
-		rc = gather_open(g, file, e);
-		if (rc == 0)
-			rc = describe(g, &all[i], &stmt, e);
+		rc = gather_open(g, file, e) || describe(g, &all[i], &stmt, e) ? e->code : 0;
 		if (rc == 0 && i + 1 < n && all[i + 1].path == all[i].path)
 			continue;
 		sqlite3_finalize(stmt);
@@ -497,9 +495,7 @@ int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
 		return q->engine(q->engine_context, a, q, e);
 	audit_init(a);
 	tzset();
-	int rc = gather_list(&g, e);
-	if (rc == 0)
-		rc = run_steps(&g, e);
+	int rc = gather_list(&g, e) || run_steps(&g, e) ? e->code : 0;
 	/* Each round leaves out at least one more store. */
 	while (rc == 0 && g.again) {
 		audit_finish(a);

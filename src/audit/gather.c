@@ -334,11 +334,8 @@ int gather_survey(struct gather *g, struct err *e)
 	};
 	g->from_ms = INT64_MAX;
 	g->to_ms = 0;
-	int rc = gather_each(g, &pass, e);
-	if (rc == 0)
-		rc = hosts_join(g, e);
-	if (rc)
-		return rc;
+	if (gather_each(g, &pass, e) || hosts_join(g, e))
+		return e->code;
 	for (size_t i = 0; i < g->n_files; i++)
 		if (!g->files[i].code)
 			return 0;

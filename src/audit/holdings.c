@@ -702,11 +702,8 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 /* Sorts what was read. Users are renumbered, because other items refer to them by index. */
 static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 {
-	int rc = breakdown_end(&o->breakdown, e);
-	if (rc == 0)
-		rc = holdings_hand_over_users(&o->users, g->a, e);
-	if (rc)
-		return rc;
+	if (breakdown_end(&o->breakdown, e) || holdings_hand_over_users(&o->users, g->a, e))
+		return e->code;
 	choose_processes(g);
 	events_sort(g->a);
 	if (g->a->n_present)

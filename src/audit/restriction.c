@@ -281,10 +281,9 @@ int restriction_add(struct gather *g, struct gather_file *file, struct err *e)
 int restriction_check_users(const struct gather *g, struct err *e)
 {
 	const struct known users = { ONLY_USER, g->users.n, user_name };
-	int rc = check_words(g, &users, e);
-	if (rc == 0)
-		rc = check_any(g, ONLY_NOTEBOOK, e);
-	return rc ? rc : check_any(g, ONLY_JOB, e);
+	if (check_words(g, &users, e) || check_any(g, ONLY_NOTEBOOK, e))
+		return e->code;
+	return check_any(g, ONLY_JOB, e);
 }
 
 int restriction_check_words(struct gather *g, struct err *e)

@@ -535,12 +535,9 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 		.yielding_since_us = -1 };
 	struct live_values live = v->live;
 	live.o.cards_only = true;
-	int rc = filter_init(&s.filter, &v->filter, e);
-	if (!rc)
-		rc = cmd_live_open(&session, &live, wanted, e);
-	if (rc)
-		return rc;
-	rc = open_place(&s.locks.directory, v->lock_dir, live.o.source.root, e);
+	if (filter_init(&s.filter, &v->filter, e) || cmd_live_open(&session, &live, wanted, e))
+		return e->code;
+	int rc = open_place(&s.locks.directory, v->lock_dir, live.o.source.root, e);
 	open_leases(&s);
 	if (!rc)
 		rc = choose_in_time(&s, e);

@@ -216,11 +216,8 @@ static void add_unsure(struct audit *a)
 int fleet_fill_end(struct fleet_fill *fill, struct err *e)
 {
 	struct audit *a = fill->a;
-	int rc = breakdown_end(&fill->breakdown, e);
-	if (rc == 0)
-		rc = holdings_hand_over_users(&fill->users, a, e);
-	if (rc)
-		return rc;
+	if (breakdown_end(&fill->breakdown, e) || holdings_hand_over_users(&fill->users, a, e))
+		return e->code;
 	/* Users without time are the last: they are sorted by it. */
 	while (a->n_identities &&
 		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0 &&

@@ -181,16 +181,13 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 	struct safe model = safe_label(s, l, EXPORTER_MODEL);
 	struct safe instance = safe_label(s, l, EXPORTER_INSTANCE);
 	uint32_t host = 0, name = IDMAP_NONE;
-	int rc = sampled_host(s, l, &host, target, e);
-	if (rc == 0)
-		rc = number_of(&s->models, model.text, &name, e);
-	if (rc)
-		return rc;
+	if (sampled_host(s, l, &host, target, e) || number_of(&s->models, model.text, &name, e))
+		return e->code;
 	if (*own.text)
 		write_uuid(uuid, sizeof(uuid), own.text);
 	else
 		snprintf(uuid, sizeof(uuid), "%s/%s", s->hosts.items[host].text, index.text);
-	rc = find_card(s, uuid, instance.text, number, e);
+	int rc = find_card(s, uuid, instance.text, number, e);
 	if (rc)
 		return rc;
 	struct sampled_card *card = &s->cards[*number];
@@ -292,11 +289,8 @@ int sampled_series(struct sampled *s, const struct labels *l,
 	char key[64];
 	if (!metric)
 		metric = exporter_metric(s->x, engine_answer_label(l, "__name__"));
-	int rc = take_card(s, l, &card, e);
-	if (rc == 0)
-		rc = take_holder(s, l, &holder, e);
-	if (rc)
-		return rc;
+	if (take_card(s, l, &card, e) || take_holder(s, l, &holder, e))
+		return e->code;
 	snprintf(key, sizeof(key), "%u %u %td", card, holder,
 		metric ? metric - s->x->metrics : (ptrdiff_t)-1);
 	*number = names_find(&s->series_names, 0, key, e);

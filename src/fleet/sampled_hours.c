@@ -676,9 +676,7 @@ int sampled_hours(struct sampled *s, struct probe *p, struct err *e)
 		rc = find_values(s, &a, p, e);
 	s->asked_ms = s->a->since_ms;
 	for (int64_t at_ms = s->a->since_ms; at_ms < s->a->until_ms && rc == 0;) {
-		rc = read_some(s, &a, &at_ms, e);
-		if (rc == 0)
-			rc = fold(s, &begun, e);
+		rc = read_some(s, &a, &at_ms, e) || fold(s, &begun, e) ? e->code : 0;
 	}
 	for (size_t i = 0; i < s->n_cards; i++)
 		divide_energy(&s->cards[i]);

@@ -163,9 +163,7 @@ int event_list_read(struct event_list *l, const struct audit_question *q,
 	int rc;
 	*l = (struct event_list){ .table = TABLE_OF(line_columns) };
 	audit_init(&a);
-	rc = gather_list(&g, e);
-	if (rc == 0)
-		rc = gather_survey(&g, e);
+	rc = gather_list(&g, e) || gather_survey(&g, e) ? e->code : 0;
 	g.context = &taker;
 	if (rc == 0)
 		rc = gather_each(&g, &pass, e);

@@ -275,11 +275,8 @@ static int add_mode(
 {
 	struct policy_pass pass;
 	struct policy_orders orders;
-	int rc = policy_file_orders(f, q->now_ms, &orders, e);
-	if (rc == 0)
-		rc = policy_file_pass(f, &pass, e);
-	if (rc)
-		return rc;
+	if (policy_file_orders(f, q->now_ms, &orders, e) || policy_file_pass(f, &pass, e))
+		return e->code;
 	str_add(out, "<p>");
 	if (orders.armed_until_ms >= 0)
 		html_addf(out, "Sessions may be ended until %s: armed by %s. ",

@@ -234,11 +234,9 @@ int request_read_report(
 		p->words.top = REPORT_ROWS;
 	p->words.people = people;
 	p->words.utc = p->utc ? *p->utc == '1' : world->utc;
-	rc = report_ask_check_groups(&p->words, c, e);
-	if (rc == 0)
-		rc = report_ask(&p->asked, &p->words, q->now_ms, e);
-	if (rc)
-		return rc;
+	if (report_ask_check_groups(&p->words, c, e) ||
+		report_ask(&p->asked, &p->words, q->now_ms, e))
+		return e->code;
 	str_escape(p->currency, sizeof(p->currency), c->currency, strlen(c->currency));
 	p->asked.request.currency = p->currency;
 	p->asked.request.most = REPORT_ROWS;

@@ -169,9 +169,7 @@ static int serve(
 	sigprocmask(SIG_BLOCK, &signals, NULL); /* all threads inherit it */
 	signal(SIGPIPE, SIG_IGN);
 	s.options.routes = route_table;
-	int rc = set_up(&s, e);
-	if (rc == 0)
-		rc = server_open(&server, &s.options, e);
+	int rc = set_up(&s, e) || server_open(&server, &s.options, e) ? e->code : 0;
 	if (rc == 0)
 		serve_until_signal(server, &s, &signals);
 	server_close(server);

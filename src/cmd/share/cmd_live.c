@@ -56,11 +56,9 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 {
 	*s = (struct live_session){ .stop_fd = -1 };
 	struct live_options o = v->o;
-	int rc = source_check(o.source.name, o.source.scenario, false, e);
-	if (!rc)
-		rc = clock_open(&s->clock, v->clock, VIRTUAL_START_MS, e);
-	if (rc)
-		return rc;
+	if (source_check(o.source.name, o.source.scenario, false, e) ||
+		clock_open(&s->clock, v->clock, VIRTUAL_START_MS, e))
+		return e->code;
 	o.db = choose_db(s, v);
 	o.db_named = s->named = o.db && (v->o.db || s->chosen.named);
 	o.rules = (struct rules)RULES_DEFAULT;
@@ -72,7 +70,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
-	rc = live_open(&s->live, &o, e);
+	int rc = live_open(&s->live, &o, e);
 	if (rc)
 		cmd_live_close(s);
 	else
