@@ -4,7 +4,6 @@
 
 #include "audit/gather.h"
 #include "model/state.h"
-#include "store/sql.h"
 #include "store/store.h"
 
 #define HOUR_MS 3600e3

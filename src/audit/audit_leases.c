@@ -1,6 +1,5 @@
 /* Reads the leases of the window that had reserved time, the most of it first. */
 #include "audit/gather.h"
-#include "store/sql.h"
 
 #define IN_WINDOW(table)                                                                       \
 	"SELECT gpu, lease, reserved_ms FROM " table " WHERE slot >= %1$lld AND slot < "       \

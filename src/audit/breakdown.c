@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "audit/audit.h"
-
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by)
 {

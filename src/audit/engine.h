@@ -2,7 +2,6 @@
  * for audit/ and fleet/. */
 #pragma once
 
-#include "base/idmap.h"
 #include "base/names.h"
 #include "audit/audit.h"
 

@@ -2,7 +2,6 @@
  * them by kind. */
 
 #include "audit/gather.h"
-#include "store/sql.h"
 
 #define RUNS                                                                                   \
 	"(SELECT host, started_ms, lag(last_tick_ms) OVER hosts AS before_ms, "                \

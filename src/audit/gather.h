@@ -4,9 +4,6 @@
  * named _add take what was read, or read the store themselves. Only for audit/ and fleet/. */
 #pragma once
 
-#include <sqlite3.h>
-
-#include "base/idmap.h"
 #include "base/names.h"
 #include "audit/audit.h"
 #include "audit/engine.h"

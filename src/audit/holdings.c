@@ -1,9 +1,7 @@
 /* The holders of the cards: sums slots by process and card, then processes by identity; what
  * one user holds now, and memory that no living process explains. */
-#include "audit/audit.h"
 #include "audit/gather.h"
 #include "classify/context.h"
-#include "store/sql.h"
 
 /* A shorter pause counts as work. */
 #define IDLE_MS 300000

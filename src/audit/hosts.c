@@ -1,7 +1,6 @@
 /* Hosts and their cards, merged over the stores of an audit, and the runs of their recorders;
  * decides which of them belong in the report. */
 #include "audit/gather.h"
-#include "store/sql.h"
 
 /* A recorder that replaces another begins with samples that are still in the driver's ring,
  * so the two runs may overlap by this much. */

@@ -1,7 +1,6 @@
 /* The time of cards by hour of the week, by day and by column of the time line. */
 
 #include "audit/gather.h"
-#include "store/sql.h"
 
 enum { HOUR_S = 3600, DAY_S = 86400, MOST_DAYS = 200 * 366 };
 

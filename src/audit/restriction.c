@@ -5,7 +5,6 @@
 #include "base/nearest.h"
 #include "audit/gather.h"
 #include "model/card.h"
-#include "store/sql.h"
 
 const char *const restriction_names[RESTRICTIONS] = {
 	[ONLY_USER] = "user",

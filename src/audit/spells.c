@@ -1,6 +1,5 @@
 /* Reads the idle spells that overlap the window, and keeps the longest. */
 #include "audit/gather.h"
-#include "store/sql.h"
 
 /* What the rows of one file are read into. */
 struct spell_fold {

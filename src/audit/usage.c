@@ -1,7 +1,6 @@
 /* Reads the use of the cards, and the hours of the week: days and hours from their sums, the
  * minutes before and after them from the slots. */
 #include "audit/gather.h"
-#include "store/sql.h"
 #include "store/sums.h"
 
 /* What the rows of one table are added to. */

@@ -1,6 +1,5 @@
 /* Sets the window of an audit: what is asked for and was recorded, at whole slots. */
 #include "audit/gather.h"
-#include "store/sql.h"
 #include "store/sums.h"
 #include "driver/source.h"
 

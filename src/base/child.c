@@ -2,7 +2,6 @@
 #include "base/child.h"
 
 #include <grp.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

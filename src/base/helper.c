@@ -1,7 +1,6 @@
 /* Starts helpers, and passes frames between a helper and its owner through a socket. */
 #include "base/helper.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -1,7 +1,6 @@
 /* Starts the helper that makes the directory and later removes it. */
 #include "base/scratch.h"
 
-#include <dirent.h>
 #include <sys/prctl.h>
 
 #include "base/helper.h"

@@ -1,7 +1,5 @@
 /* gua completion: prints scripts for bash, zsh and fish: completion.* in this folder, with the
  * tables of commands and options, which the scripts read. */
-#include "base/options.h"
-#include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "completion_bash.h"
 #include "completion_fish.h"

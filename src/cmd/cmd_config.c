@@ -1,5 +1,4 @@
 /* gua config: prints the configuration in force and where it comes from, or checks it. */
-#include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "policy/channel.h"
 #include "render/json.h"

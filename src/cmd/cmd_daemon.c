@@ -1,18 +1,14 @@
 /* gua daemon, gua start and gpu-usage-audit daemon: the recorder, in the background or in the
  * foreground; with --dry-run, what it would do. */
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
 #include "base/fault.h"
-#include "cmd/cmd.h"
-#include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
 #include "driver/host/apart.h"
-#include "driver/source.h"
 #include "driver/sim/scenario.h"
 #include "driver/source_host.h"
 #include "lease/lease_dir.h"

@@ -1,6 +1,4 @@
 /* gua demo: records a simulated lab on a simulated clock, and prints the report. */
-#include "base/period.h"
-#include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "record/recorder.h"
 #include "audit/audit.h"

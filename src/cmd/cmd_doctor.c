@@ -5,15 +5,12 @@
 #include <sys/utsname.h>
 
 #include "base/names.h"
-#include "cmd/cmd.h"
 #include "cmd/cmd_lease.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
 #include "driver/capture/capture.h"
 #include "driver/host/apart.h"
 #include "driver/host/worker.h"
-#include "driver/source.h"
-#include "model/finding.h"
 #include "policy/channel.h"
 #include "policy/rules.h"
 #include "proc/reader.h"

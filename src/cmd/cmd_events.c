@@ -1,12 +1,10 @@
 /* gua events: lists what happened to cards, drivers, the host and the recorder. */
 #include "cmd/share/choose_db.h"
-#include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "model/sentence.h"
 #include "report/event_list.h"
 #include "render/documents.h"
 #include "render/rows.h"
-#include "render/text.h"
 
 struct events_options {
 	struct texts db;

@@ -1,10 +1,7 @@
 /* gua export: prints the rows of a store as CSV or JSON, its past as OpenMetrics, or a part of
  * it as a store. */
-#include "base/options.h"
-#include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"
-#include "config/config.h"
 #include "driver/source.h"
 #include "export/export.h"
 #include "export/exposition.h"
@@ -12,7 +9,6 @@
 #include "model/sentence.h"
 #include "render/rows.h"
 #include "store/extract.h"
-#include "store/store_list.h"
 
 struct export_options {
 	struct configure_options conf;

@@ -1,6 +1,5 @@
 /* gua import: imports a database of the Python tool gpu-usage-audit. */
 #include "cmd/share/choose_db.h"
-#include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "import/import.h"
 #include "store/store.h"

@@ -3,7 +3,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 #include "gua-service.h"

@@ -6,7 +6,6 @@
 #include "cmd/share/terminal.h"
 #include "proc/proc.h"
 #include "render/rows.h"
-#include "render/text.h"
 #include "model/columns.h"
 
 struct lease_options {

@@ -1,5 +1,4 @@
 /* gua merge: makes one store from many. */
-#include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "store/store_list.h"
 #include "audit/audit.h"

@@ -1,7 +1,6 @@
 /* gua metrics: prints the counters and readings of a store for Prometheus, or writes them to a
  * file for node_exporter's textfile collector. */
 #include "cmd/share/choose_db.h"
-#include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "export/scrape.h"
 #include "export/exposition.h"

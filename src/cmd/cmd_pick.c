@@ -1,7 +1,6 @@
 /* gua pick: finds free cards, and prints them or runs a command on them. */
 #include <signal.h>
 
-#include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
 #include "lease/lease_dir.h"

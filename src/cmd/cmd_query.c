@@ -1,7 +1,6 @@
 /* gua query: prints selected fields of cards or processes, as lines for scripts. */
 #include "cmd/cmd.h"
 #include "cmd/share/query_rows.h"
-#include "view/query.h"
 #include "view/smi.h"
 
 #define AT(field) .offset = offsetof(struct query_command, field)

@@ -1,7 +1,6 @@
 /* gua report: prints the audit of a window, for people and for programs. */
 #include "base/words.h"
 #include "cmd/share/choose_db.h"
-#include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 #include "cmd/share/mine.h"

@@ -1,9 +1,6 @@
 /* gua smi: stands in for nvidia-smi in scripts: its options, layouts and exit statuses. */
-#include "cmd/cmd.h"
 #include "cmd/cmd_dmon.h"
-#include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
-#include "view/query.h"
 #include "view/smi.h"
 
 /* Exit statuses of nvidia-smi; others are the driver's codes. */

@@ -1,5 +1,4 @@
 /* gua stat: shows the cards now, one line each. */
-#include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"
 #include "version.h"

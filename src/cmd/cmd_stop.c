@@ -1,5 +1,4 @@
 /* gua stop: terminates the recorder of a store, and waits for its end. */
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 

@@ -1,7 +1,6 @@
 /* gua sub-track: reports what named blocks of code used, from samples of a tracking file. */
 #include "cmd/cmd.h"
 
-#include <dirent.h>
 #include <jansson.h>
 
 #include "subtrack/subtrack.h"

@@ -1,7 +1,6 @@
 /* gua track: measures what a command or process, and all processes below it, use. */
 #include "cmd/cmd_track.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -15,13 +14,10 @@
 #include "cmd/share/configure.h"
 #include "cmd/share/terminal.h"
 #include "driver/host/apart.h"
-#include "driver/source.h"
 #include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/reader.h"
-#include "render/track.h"
 #include "store/trackfile.h"
-#include "track/tracker.h"
 #include "track/tree.h"
 
 /* Signals that are forwarded to the command if a process sent them to us. The terminal sends

@@ -1,7 +1,6 @@
 /* What gua track is asked to do: its options, checked before anything is started. */
 #pragma once
 
-#include "base/options.h"
 #include "cmd/cmd.h"
 #include "render/track.h"
 #include "track/tracker.h"

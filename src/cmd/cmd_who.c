@@ -1,6 +1,5 @@
 /* gua who: lists the processes that hold the cards now, how much they hold, and how long they
  * have been idle. */
-#include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"
 #include "view/who.h"

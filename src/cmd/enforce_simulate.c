@@ -5,7 +5,6 @@
 #include "policy/simulate.h"
 #include "report/report_parts.h"
 #include "render/rows.h"
-#include "render/text.h"
 #include "store/policy/policy_file.h"
 
 enum { READ_WAIT_MS = 5000, PEOPLE_ROWS = 40 };

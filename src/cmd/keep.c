@@ -1,6 +1,4 @@
 /* gua keep: a user asks to keep a session that policy would warn about or end. */
-#include "cmd/cmd.h"
-#include "cmd/share/configure.h"
 #include "cmd/enforce.h"
 #include "policy/user_talk.h"
 #include "proc/proc.h"

@@ -3,7 +3,6 @@
 
 #include "cmd/cmd_track.h"
 #include "cmd/share/cmd_live.h"
-#include "render/track.h"
 
 #define AT(field) .offset = offsetof(struct track_values, field)
 #define SIZES                                                                                  \

@@ -1,8 +1,6 @@
 /* Exports rows: for each kind, a table of columns, each with its SQL expression. */
 #include "export/export.h"
 
-#include <sqlite3.h>
-
 #include "audit/audit.h"
 #include "store/sql.h"
 #include "driver/source.h"

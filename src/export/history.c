@@ -2,8 +2,6 @@
  * timestamps. */
 #include "export/history.h"
 
-#include <sqlite3.h>
-
 #include "export/exposition.h"
 #include "store/sql.h"
 #include "store/store.h"

@@ -2,8 +2,6 @@
  * under their exported names. */
 #include "export/scrape.h"
 
-#include <sqlite3.h>
-
 #include "base/sha256.h"
 #include "audit/audit.h"
 #include "present/present_store.h"

@@ -1,8 +1,6 @@
 /* Turns the samples of a Python gpu-usage-audit file into the sums of a store. */
 #include "import/import.h"
 
-#include <sqlite3.h>
-
 #include "classify/classify.h"
 #include "classify/ledger.h"
 #include "classify/idle_spells.h"

@@ -1,8 +1,6 @@
 /* Reads the database of the Python gpu-usage-audit: its tables, rows and times. */
 #include "import/pyfile.h"
 
-#include <sqlite3.h>
-
 #include "store/foreign.h"
 #include "store/sql.h"
 

@@ -2,8 +2,6 @@
  * ended without a word and which are unknown. */
 #include "lease/lease_dir.h"
 
-#include <dirent.h>
-
 #include "base/ini.h"
 #include "base/options.h"
 #include "proc/cgroup.h"

@@ -1,6 +1,5 @@
 /* gua_tracker: a tracker inside the caller's program, sampled by a thread or child process. */
 #include <gua.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>

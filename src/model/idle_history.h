@@ -6,7 +6,6 @@
 #pragma once
 
 #include "model/session.h"
-#include "base/idmap.h"
 #include "base/names.h"
 
 struct sqlite3;

@@ -2,7 +2,6 @@
  * lock; keeps the queue of waiting picks. */
 #include "pick/pick_lock.h"
 
-#include <dirent.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>

@@ -2,7 +2,6 @@
  * notice, terminals, mail, webhooks. */
 #include "policy/channel.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <pwd.h>
 

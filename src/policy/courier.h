@@ -2,8 +2,6 @@
  * webhook and no terminal can hold up the program. */
 #pragma once
 
-#include <poll.h>
-
 #include "policy/channel.h"
 
 /* Largest number of deliveries at the same time. */

@@ -1,7 +1,6 @@
 /* Starts or connects to gua-end, sends requests to it and reads the replies. */
 #include "policy/end_link.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>

@@ -5,8 +5,6 @@
  * process group, or a name. */
 #pragma once
 
-#include <poll.h>
-
 #include "base/base.h"
 #include "policy/end_wire.h"
 

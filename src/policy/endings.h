@@ -17,8 +17,6 @@
  * a row of policy.db, and people are told the result. Only for gua-enforce. */
 #pragma once
 
-#include <poll.h>
-
 #include "policy/enforcer.h"
 
 /* Largest number of sessions that are being ended at the same time. */

@@ -4,8 +4,6 @@
 #include "policy/endings.h"
 #include "policy/signs.h"
 #include "policy/tell.h"
-#include "proc/activity.h"
-#include "store/policy/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
 /* Notices mention the keeps of this time. */

@@ -1,7 +1,6 @@
 /* The loop of gua enforce run: a pass every minute, and deliveries between passes. */
 #include "policy/service.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>

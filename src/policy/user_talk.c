@@ -2,7 +2,6 @@
 #include "policy/user_talk.h"
 
 #include <jansson.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "base/piece.h"

@@ -9,8 +9,6 @@
  * All subordinate uids of a user (/etc/subuid) count as that user. */
 #pragma once
 
-#include <poll.h>
-
 #include "policy/enforcer.h"
 #include "policy/user_talk.h"
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/names.h"
-#include "base/idmap.h"
 #include "model/tick.h"
 #include "proc/reader.h"
 

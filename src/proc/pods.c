@@ -1,8 +1,6 @@
 /* Reads names of pods and containers from names of files, when their directories change. */
 #include "proc/pods.h"
 
-#include <dirent.h>
-
 #include "base/piece.h"
 
 enum { SPACE_MAX = 63, POD_MAX = 253, CONTAINER_MAX = 63, ID_LEN = 64, ID_SHOWN = 12 };

@@ -2,7 +2,6 @@
  * documents. */
 #include "render/documents.h"
 
-#include "render/json.h"
 #include "render/rows.h"
 
 void documents_events(struct str *out, const struct event_list *l)

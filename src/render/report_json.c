@@ -1,6 +1,5 @@
 /* The report for programs, as JSON: man/report.schema.json describes it. */
 #include "audit/audit.h"
-#include "render/json.h"
 #include "render/report_formats.h"
 #include "render/rows.h"
 

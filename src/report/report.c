@@ -1,5 +1,4 @@
 /* The figures of a report, its verdict by the 20 % rule, and helpers for its other parts. */
-#include "base/shares.h"
 #include "base/words.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"

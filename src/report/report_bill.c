@@ -1,6 +1,5 @@
 /* The bill of a report: money in cents that add up, its lines, its tables and the sentences
  * about it. */
-#include "base/shares.h"
 #include "audit/audit.h"
 #include "model/card.h"
 #include "report/report_parts.h"

@@ -1,5 +1,4 @@
 /* The sections of a report for people, in order: whether it exists, title, and blocks. */
-#include "report/report.h"
 #include "report/report_parts.h"
 
 struct list {

@@ -1,11 +1,9 @@
 /* The pages about a window of time: Audit, of one card, of one user, and For me. Each has a
  * form that chooses the window, and its report. */
 #include "model/card.h"
-#include "proc/user.h"
 #include "render/html.h"
 #include "render/report_formats.h"
 #include "serve/page.h"
-#include "serve/request.h"
 
 /* What a page is about. */
 struct report_page {

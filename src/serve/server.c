@@ -4,7 +4,6 @@
 
 #include <malloc.h>
 #include <microhttpd.h>
-#include <poll.h>
 #include <pthread.h>
 
 #include "serve/connections.h"

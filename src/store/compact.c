@@ -5,7 +5,6 @@
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
-#include "store/sums.h"
 
 /* Removes processes that nothing refers to. Most processes of a busy host use a card for too
  * short a time to be counted, and their rows would make the store grow for ever. */

@@ -4,7 +4,6 @@
 #include "model/session.h"
 #include "store/sql.h"
 #include "store/store_private.h"
-#include "store/sums.h"
 
 enum { DAY_MS = 86400 * 1000, HOUR_S = 3600 };
 

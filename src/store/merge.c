@@ -2,14 +2,11 @@
  * file that gets its name when it is complete. */
 #include "store/merge.h"
 
-#include <sqlite3.h>
-
 #include "store/foreign.h"
 #include "store/identify.h"
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
-#include "store/sums.h"
 
 /* Ids are numbers of rows: no store has an id beyond this. */
 #define MERGE_ID_MAX (INT64_C(1) << 48)

@@ -1,8 +1,6 @@
 /* Reads which time a store already covers, as spans. */
 #include "store/recorded.h"
 
-#include <sqlite3.h>
-
 #include "store/sql.h"
 
 static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)

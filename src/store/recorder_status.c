@@ -1,8 +1,6 @@
 /* Finds out how a recorder is, from its status file and from the store. */
 #include "store/recorder_status.h"
 
-#include <sqlite3.h>
-
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -1,7 +1,6 @@
 /* Collects the paths of stores, also those in a directory or of a pattern. */
 #include "store/store_list.h"
 
-#include <dirent.h>
 #include <glob.h>
 
 #include "store/identify.h"

@@ -11,7 +11,6 @@
 #include "store/store_private.h"
 #include "store/sql.h"
 #include "store/store.h"
-#include "store/sums.h"
 #include "upgrade_4.h"
 #include "views.h"
 

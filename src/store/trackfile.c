@@ -1,8 +1,6 @@
 /* Writes a tracking file: one row per sample, as CSV or SQLite. */
 #include "store/trackfile.h"
 
-#include <sqlite3.h>
-
 #include "model/tracking.h"
 #include "store/sql.h"
 

@@ -6,7 +6,6 @@
 #include "store/crowd.h"
 #include "store/sql.h"
 #include "store/store.h"
-#include "store/sums.h"
 
 /* A tick may be written this late, when a scrape already shows the time of a new process. */
 #define LATE_MS 30000

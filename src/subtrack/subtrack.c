@@ -2,8 +2,6 @@
  * both. */
 #include "subtrack/subtrack.h"
 
-#include <sqlite3.h>
-
 #include "base/csv.h"
 #include "store/foreign.h"
 #include "store/sql.h"

@@ -5,7 +5,6 @@
 
 #include "base/nearest.h"
 #include "render/rows.h"
-#include "render/text.h"
 #include "view/format.h"
 #include "view/stat.h"
 

@@ -3,7 +3,6 @@
  * policy/end_server.h describes what it checks. */
 #include <grp.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -1,6 +1,5 @@
 /* gua-enforce: the program behind `gua enforce run`. It is a separate program because it
  * notifies people and asks for sessions to be ended, which gua itself cannot do. */
-#include <poll.h>
 #include <pwd.h>
 
 #include "cmd/enforce.h"

@@ -1,10 +1,7 @@
 /* gua-fleet: asks the engine of a fleet. It is a separate program because it links libcurl. */
 #include <malloc.h>
 
-#include "audit/audit.h"
 #include "base/scratch.h"
-#include "cmd/cmd.h"
-#include "cmd/cmd_fleet.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
 #include "fleet/fleet_audit.h"

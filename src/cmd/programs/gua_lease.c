@@ -1,7 +1,5 @@
 /* gua-lease: the program behind `gua lease watch`. It is a separate program because it asks a
  * scheduler, for which the recorder has neither the right nor the network. */
-#include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>

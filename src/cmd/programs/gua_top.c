@@ -1,5 +1,4 @@
 /* gua-top: the interactive view. It is a separate program because it links curses. */
-#include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "cmd/cmd_top.h"
 #include "top/top.h"

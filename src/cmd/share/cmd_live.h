@@ -2,7 +2,6 @@
  * and the wait for the next look. */
 #pragma once
 
-#include "base/options.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "present/live.h"

@@ -3,7 +3,6 @@
 
 #include "driver/nvml/nvml_decode.h"
 #include "driver/capture/capture_layout.h"
-#include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"
 
 enum { ENTRIES = 4096 };

@@ -1,6 +1,5 @@
 /* A capture as a source: the real driver's code runs on a play of the file. The capture is of
  * another host, so everything that gua reads from /proc and /sys comes from the file too. */
-#include "driver/source.h"
 #include "driver/nvml/nvml.h"
 
 bool captured_asleep(const struct capture_play *play, const char *pci)

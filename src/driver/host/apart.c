@@ -1,7 +1,6 @@
 /* Starts helpers for sources, waits for them, and gives up those that do not answer. */
 #include "driver/host/apart.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,7 +1,6 @@
 /* Runs jobs in one thread, one at a time, with a deadline. */
 #include "driver/host/worker.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>

@@ -2,7 +2,6 @@
  * its instances is a card. Devices are matched by UUID, so that a lost device is recognised
  * when it comes back. */
 #include "driver/nvml/nvml.h"
-#include "driver/nvml/nvml_host.h"
 
 /* Marks a card that can no longer be asked. Its measurements start again when it comes back. */
 static void drop_card(struct nvml_source *s, size_t card, enum card_status status, int code)

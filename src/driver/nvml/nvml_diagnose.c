@@ -2,8 +2,6 @@
  * is done. */
 #include "driver/nvml/nvml.h"
 
-#include "driver/source.h"
-
 /* What is different in each place, by bit. */
 static const struct place {
 	const char *name;

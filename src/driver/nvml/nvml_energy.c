@@ -1,6 +1,5 @@
 /* Energy and power of a card: the driver's counter where there is one, else power integrated
  * over time, joined into one sum that never decreases. */
-#include "base/fault.h"
 #include "driver/nvml/nvml.h"
 
 /* More than any board draws: a counter that grows faster is wrong. */

@@ -1,8 +1,6 @@
 /* Reads the driver's files in /proc and the kernel's in /sys, up to a limit each. */
 #include "driver/nvml/nvml_host.h"
 
-#include <dirent.h>
-
 #include "proc/proc.h"
 
 enum { SMALL_FILE = 4096 };

@@ -5,10 +5,7 @@
 
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml.h"
-#include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_decode.h"
-#include "driver/nvml/nvml_host.h"
-#include "driver/nvml/nvml_abi.h"
 
 /* clang-format off */
 #define ROW(metric_, shape_, ...)                                                              \

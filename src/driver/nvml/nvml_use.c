@@ -1,7 +1,6 @@
 /* Reads how much each process used a card since the last drain. */
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
-#include "driver/use.h"
 
 enum {
 	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */

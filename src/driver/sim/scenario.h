@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/idmap.h"
 #include "base/names.h"
 #include "model/process.h"
 #include "model/reading.h"

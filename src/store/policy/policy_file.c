@@ -7,7 +7,6 @@
 #include "store/identify.h"
 #include "store/policy/policy_notice.h"
 #include "store/policy/policy_private.h"
-#include "store/sql.h"
 
 enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1 };
 

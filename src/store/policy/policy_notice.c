@@ -3,7 +3,6 @@
 #include "store/policy/policy_notice.h"
 
 #include "store/policy/policy_private.h"
-#include "store/sql.h"
 
 #define COLUMNS                                                                                \
 	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
