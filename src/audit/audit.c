@@ -388,8 +388,7 @@ static int compare_shown(const void *x, const void *y)
 	return array_compare((int64_t)a->path, (int64_t)b->path);
 }
 
-/* Reads what the row of the process says; its store is open. `*stmt` is kept for the next one.
- */
+/* Reads the process's row; its store is open. `*stmt` is kept for the next one. */
 static int describe(struct gather *g, const struct shown *s, sqlite3_stmt **stmt, struct err *e)
 {
 	struct arena *texts = &g->a->texts;

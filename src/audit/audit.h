@@ -90,9 +90,8 @@ struct audit_question {
 	void *engine_context;
 };
 
-/* Fills `*a` from stores, or by the engine. A window without data is not an error: n_cards is
- * then 0, and oldest_ms and newest_ms say where there is data. Call audit_finish() even after a
- * failure. */
+/* Fills `*a` from stores, or by the engine. A window without data is no error: n_cards is 0,
+ * and oldest_ms and newest_ms say where data is. Call audit_finish() even after a failure. */
 int audit_run(struct audit *a, const struct audit_question *q, struct err *e);
 
 /* The steps of an engine (see model/audit.h): start with an empty audit; add hosts, cards,

@@ -6,9 +6,8 @@
  * so the two runs may overlap by this much. */
 #define OVERLAP_SLACK_MS 60000
 
-/* The length of a host's own name: "lab" of "lab#2". No real host name has a '#': the number
- * was added to another machine of the same name when stores were merged, and is not part of
- * the name. */
+/* The length of a host's own name: "lab" of "lab#2". No real host name has a '#': a merge of
+ * stores added the number to another machine of the same name. */
 static size_t own_name(const char *hostname)
 {
 	const char *mark = strrchr(hostname, '#');
@@ -59,16 +58,14 @@ static bool ran_together(const struct gather *g, size_t a, size_t b)
 	return false;
 }
 
-/* Whether two records that share a card belong to one host. Cloned images have the same
- * machine id, but share no card; a container may have no machine id, and a new name after
- * each start. */
+/* Whether two records that share a card belong to one host. Cloned images have the same machine
+ * id, but share no card; a container may have none, and a new name after each start. */
 static bool is_one_host(const struct gather *g, size_t a, size_t b)
 {
 	const char *p = g->records[a].machine_id, *q = g->records[b].machine_id;
 	if (*p && *q)
 		return strcmp(p, q) == 0;
-	/* Two records with one name would be counted twice: hosts_check_overlap() refuses
-	 * that. */
+	/* Two with one name would be counted twice: hosts_check_overlap() refuses that. */
 	if (!*p && !*q && strcmp(g->records[a].hostname, g->records[b].hostname) == 0)
 		return true;
 	size_t at = b;

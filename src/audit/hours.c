@@ -120,8 +120,7 @@ void hours_add(
 		add_at(a, h, slot.start + offset, state, ms);
 		return;
 	}
-	/* An hour of UTC may overlap two local hours (in India, for example): add it in
-	 * quarters. */
+	/* An hour of UTC may overlap two local hours (as in India): add it in quarters. */
 	int64_t left = ms;
 	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
 		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;

@@ -348,8 +348,7 @@ double idle_history_power(const struct idle_history *h, const char *uuid, int64_
 	return watt;
 }
 
-/* A slot that begins within this time after a one-minute slot counts as following it
- * immediately. */
+/* A slot that begins within this time after a one-minute slot counts as following it. */
 #define NEAR_MS INT64_C(30000)
 
 static int compare_gaps(const void *a, const void *b)
@@ -452,8 +451,7 @@ static void join_marks(struct idle_history *h)
 	}
 }
 
-/* Adds blind time: while one of its cards was not observed, it is unknown whether the session
- * was idle. */
+/* Adds blind time: while a card of it was not observed, it is unknown if it was idle. */
 static bool add_blinds(struct idle_history *h, const struct idle_span *s)
 {
 	for (size_t i = idle_history_gap(h, s->card, s->begin_ms);

@@ -112,9 +112,8 @@ struct row_fold {
 	struct session_sum *sums; /* by session */
 };
 
-/* The use of a session's processes of one card in one slot, as far as rows were read. It
- * adds the highest use of each process; these may be at different times, so the sum is an
- * upper bound. */
+/* The use of a session's processes of one card in one slot, as far as rows were read. It adds
+ * the highest use of each process; these may be at different times: an upper bound. */
 struct session_sum {
 	int64_t from_ms, pct;
 	uint32_t card;

@@ -142,8 +142,7 @@ int restriction_take_owner(const struct gather *g, struct gather_file *file, con
 	return names_find(&file->users, 0, owner, e) == IDMAP_NONE ? ERR_WORLD : 0;
 }
 
-/* Notes that jobs have a lease, which may be all that they have. No process has these numbers.
- */
+/* Notes that jobs have a lease, which may be all they have. No process has these numbers. */
 static int read_leases(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;

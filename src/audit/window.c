@@ -48,8 +48,7 @@ static void set_bounds(struct gather_file *file, sqlite3_stmt *row)
 	int64_t first = sql_int(row, AT_SEEN, 0), tick = sql_int(row, AT_TICK, -1);
 	file->summed_s = sql_int(row, AT_SUMS, 0);
 	file->first_slot_ms = oldest;
-	/* The start of a slot is rounded; the times of the first card and the last tick are
-	 * exact. */
+	/* The start of a slot is rounded; the first card's and the last tick's are exact. */
 	if (first > oldest && first < oldest + slot_tables[0].seconds * 1000)
 		oldest = first;
 	if (tick < newest && tick > newest - slot_tables[0].seconds * 1000)

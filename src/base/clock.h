@@ -57,9 +57,8 @@ struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
 /* The kernel's monotonic clock, to measure how long to wait for another process or thread. */
 int64_t clock_monotonic_us(void);
-/* CPU time of the calling thread: the difference of two readings is the cost of the code
- * between them. A virtual clock returns its own time, so that a run in virtual time is
- * repeatable. */
+/* CPU time of the calling thread: two readings differ by the cost of the code between them. A
+ * virtual clock returns its own time, so that a run in virtual time is repeatable. */
 int64_t clock_cost_us(const struct clock *c);
 
 /* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first. Returns
@@ -94,6 +93,5 @@ void clock_watch_start(struct clock_watch *w, const struct moment *now);
 /* Returns by how much the wall clock was set since the last call that found a step, or since
  * the start; 0: it was not. Small corrections add up until they are a step. */
 int64_t clock_watch_step_us(struct clock_watch *w, const struct moment *now);
-/* Returns how long the host was suspended since the last call; 0: it was not, or only for a
- * short time. */
+/* Returns how long the host was suspended since the last call; 0: it was not, or not long. */
 int64_t clock_watch_suspend_us(struct clock_watch *w, const struct moment *now);

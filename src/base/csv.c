@@ -7,8 +7,7 @@ void csv_start(struct csv *c, char *bytes, size_t len)
 	*c->end = '\0';
 }
 
-/* Reads the quoted part at c->at (after the quote) to *out; returns the end of what was
- * written. */
+/* Reads the quoted part at c->at (after the quote) to *out; returns the end of it. */
 static char *read_quoted(struct csv *c, char *out)
 {
 	while (c->at < c->end) {

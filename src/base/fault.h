@@ -1,5 +1,4 @@
-/* A fault that lasts for some time: it is logged when it starts and when it ends, not each time
- * it is seen. */
+/* A fault that lasts for some time: logged when it starts and when it ends, not each time. */
 #pragma once
 
 #include "base/base.h"

@@ -44,8 +44,7 @@ static char *unquote(char *text)
 	return text;
 }
 
-/* Cuts off a comment: # at the beginning or after a blank, outside of quotes. False: a quote is
- * open. */
+/* Cuts off a comment: # at the start or after a blank, outside of quotes. False: open quote. */
 static bool cut_comment(char *text)
 {
 	for (char *at = text; *at;) {

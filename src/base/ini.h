@@ -13,8 +13,7 @@
 
 enum ini_kind { INI_SECTION, INI_PAIR, INI_WRONG };
 
-/* One line that is neither empty nor a comment. The texts are valid UTF-8 without control
- * characters. */
+/* One line that is neither empty nor a comment. The texts are valid UTF-8 without controls. */
 struct ini_item {
 	enum ini_kind kind;
 	size_t line;	   /* from 1 */

@@ -152,8 +152,7 @@ static bool grow(struct row_table *t, size_t cap)
 }
 
 /* Makes room for one more row: grows, folds at the limit, or fails. After a fold that frees
- * little, there is no further fold until the rows are stored, because each fold reads all
- * rows. */
+ * little, there is no other until the rows are stored, because each fold reads all rows. */
 static bool make_room(struct row_table *t)
 {
 	if (t->n < t->cap)

@@ -1,8 +1,7 @@
-/* The ledger: sums that are not in the store yet, one row per (slot, card, state), per
- * (slot, card, process) and per (slot, card, lease). If a tick could not be written, its rows
- * stay here, up to a limit: when there are too many slots they are folded into hours, which
- * keeps every sum and loses only resolution. Time that does not fit even then is counted in
- * dropped_ms. */
+/* The ledger: sums that are not in the store yet, one row per (slot, card, state), per (slot,
+ * card, process) and per (slot, card, lease). If a tick could not be written, its rows stay
+ * here, up to a limit: with too many slots they are folded into hours, which keeps every sum
+ * and loses only resolution. Time that does not fit even then is counted in dropped_ms. */
 #pragma once
 
 #include "base/idmap.h"
@@ -39,8 +38,7 @@ void ledger_clear(struct ledger *l);
 bool ledger_empty(const struct ledger *l);
 
 /* Returns the row for a key, and adds it when it is missing (sums 0, unknown values of a holder
- * -1). NULL: no room, and the caller must add its time to dropped_ms. Valid until the next
- * call. */
+ * -1). NULL: no room: the caller adds its time to dropped_ms. Valid until the next call. */
 struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state);
 struct holding_sum *ledger_holding(

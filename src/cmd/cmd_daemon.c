@@ -494,8 +494,7 @@ static int record_locked(struct daemon *d, struct recorder_options *o, struct er
 	/* Read before the file is made anew: an earlier recorder has published them in it. */
 	d->n_stuck = statusfile_read_stuck(o->db, d->stuck, SOURCE_STUCK_MAX);
 	statusfile_create(&d->status, o->db, clock_wall_ms(&d->clock));
-	/* Publish at once: if the driver does not answer, this run may never reach its first
-	 * tick. */
+	/* Publish at once: if the driver does not answer, this run may never have a tick. */
 	publish_stuck(d);
 	do {
 		d->over = false;

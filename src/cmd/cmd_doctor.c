@@ -1,5 +1,4 @@
-/* gua doctor: checks whether this host can be audited, and reports problems. Changes
- * nothing. */
+/* gua doctor: checks whether this host can be audited, and why not. Changes nothing. */
 #include <jansson.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>

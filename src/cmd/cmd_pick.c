@@ -639,8 +639,7 @@ static bool asks_for_env(int argc, char **argv)
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		size_t name = strcspn(argv[i], "=");
 		const char *value = argv[i][name] ? argv[i] + name + 1 : argv[i + 1];
-		/* getopt_long(3) accepts abbreviations; --f is also the beginning of
-		 * --free-for. */
+		/* getopt_long(3) accepts abbreviations; --f also begins --free-for. */
 		if (name >= strlen("--fo") && strncmp(argv[i], "--format", name) == 0 &&
 			value && strncasecmp(value, "env", 3) == 0)
 			return true;

@@ -1,5 +1,4 @@
-/* The options of `gua top`: known to gua, which lists and completes them, and to gua-top, which
- * parses them. */
+/* The options of `gua top`: gua lists and completes them, and gua-top parses them. */
 #pragma once
 
 #include "cmd/share/cmd_live.h"

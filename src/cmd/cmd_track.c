@@ -231,8 +231,7 @@ static void reap(struct session *s)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		/* It may be a process that reads for the tracker, and not belong to the
-		 * command. */
+		/* It may be one that reads for the tracker, and not of the command. */
 		bool own = reader_owns(s->v->o.files->reader, info.si_pid);
 		bool counts = !own && !tracker_is_helper(s->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */

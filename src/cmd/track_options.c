@@ -63,8 +63,7 @@ const struct option_row track_options[] = {
 	{ 0 },
 };
 
-/* Keys of gpu-tracker's configuration file, and the options that do the same; NULL: nothing
- * does. */
+/* Keys of gpu-tracker's configuration, and the options that do the same; NULL: none does. */
 static const struct config_key {
 	const char *name, *option;
 } config_keys[] = {

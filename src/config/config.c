@@ -1,5 +1,4 @@
-/* The table of gua.conf's sections and keys, how their values are read, and questions about
- * them. */
+/* The table of gua.conf's sections and keys, how values are read, and questions about them. */
 #include "config/config.h"
 
 #include "base/pattern.h"

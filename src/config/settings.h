@@ -57,8 +57,7 @@ struct config_schema {
 void *settings_append(
 	struct arena *arena, void *items, size_t *n, const void *item, size_t size);
 
-/* Files are added in the order in which they count; a later one overrides an earlier one key by
- * key. */
+/* Files are added in the order in which they count; each overrides earlier ones key by key. */
 
 /* One line of a file. */
 struct setting {
@@ -108,8 +107,7 @@ struct settings {
  * out of memory. */
 int settings_read(
 	struct settings *s, const char *file, const char *bytes, size_t len, struct err *e);
-/* Adds an error about a whole file, which counts as a file without lines: a sentence that names
- * the file. */
+/* Adds an error about a whole file, which has no line then: a sentence that names the file. */
 int settings_refuse(struct settings *s, const char *file, const char *why, struct err *e);
 /* Adds an error about the line in force that sets a key: something that is only known once all
  * values are. Nothing is added if no line does. */

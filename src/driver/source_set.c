@@ -53,8 +53,7 @@ struct member_call {
 static void lose(struct set *s, struct set_member *m, const struct err *why)
 {
 	int64_t now_ms = clock_wall_ms(s->options.clock);
-	/* A member that fails at the start is logged as an error, because views show errors
-	 * only. */
+	/* A member that fails at the start is logged as an error: views show errors only. */
 	if (!m->up && !m->fault.on) {
 		log_error("source %s: %s", m->kind->name, why->text);
 		m->fault = (struct fault){ .on = true, .since_ms = now_ms, .count = 1 };

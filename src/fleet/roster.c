@@ -8,9 +8,8 @@
 #include "model/columns.h"
 #include "render/rows.h"
 
-/* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its
- * recorder is behind if it was last accounted more than BEHIND_S ago (a tick is 30 s by
- * default). */
+/* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; it is
+ * behind if it was last accounted more than BEHIND_S ago (a tick is 30 s by default). */
 enum { SCRAPED_S = 300, BEHIND_S = 300, EXPECT_MAX_BYTES = 4 << 20 };
 /* With fewer samples than this share, a host that another exporter watches has holes. */
 #define OBSERVED_LEAST 0.98

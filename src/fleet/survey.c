@@ -275,8 +275,7 @@ static int keep(struct survey *s, struct meters *m,
 	return rc;
 }
 
-/* Drops the users of hosts of which only some cards are included: their time on these is
- * unknown. */
+/* Drops users of hosts of which only some cards are included: their time there is unknown. */
 static int drop_users(struct survey *s, struct err *e)
 {
 	bool partial = false;

@@ -63,6 +63,5 @@ struct pyfile_rows {
 const struct pyfile_rows *pyfile_rows(const struct pyfile *f);
 
 /* Parses "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction,
- * Z or no offset) into unix milliseconds, truncated. False: it is not such a time, or is before
- * 1970. */
+ * Z or no offset) into unix milliseconds, truncated. False: no such time, or before 1970. */
 bool pyfile_parse_time(const char *text, int64_t *ms);

@@ -454,8 +454,7 @@ API void gua_tracker_free(struct gua_tracker *tracker)
 		close(tracker->stop_fd);
 	if (tracker->ready_fd >= 0)
 		close(tracker->ready_fd);
-	/* The lock is not destroyed: a forked copy of the caller frees its own mapping of it
-	 * too. */
+	/* The lock is not destroyed: a forked copy of the caller frees its own mapping too. */
 	if (tracker->image)
 		munmap(tracker->image, sizeof(*tracker->image));
 	free(tracker);

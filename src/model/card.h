@@ -36,8 +36,7 @@ extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep
 enum card_status card_status_of(const char *name);
 
 /* Whether `id` names the card: its index ("0"), index and instance ("0:1"), UUID or the
- * beginning of it, with or without "GPU-" (also of the card that an instance is on), or PCI
- * address. */
+ * beginning of it, with or without "GPU-" (also of an instance's card), or PCI address. */
 bool card_is_named(const char *id, const struct card_id *card);
 /* The same for options_list_takes(). */
 bool card_matches(const char *id, const void *card);

@@ -1,6 +1,5 @@
 /* The metrics of a card: one table, metrics.def, for all views, for /metrics and for the
- * documentation. To add a metric, add a row there, and add the driver call to the tables in
- * driver/. */
+ * documentation. To add one, add a row there, and the driver call to the tables in driver/. */
 #pragma once
 
 #include "base/base.h"
@@ -78,8 +77,7 @@ struct metric_request {
 };
 
 void metric_clear(double *values, metric_texts texts);
-/* For each of the METRIC_COUNT flags that is set, also sets the metrics that it is computed
- * from. */
+/* For each of the METRIC_COUNT flags that is set, also sets what it is computed from. */
 void metric_complete(unsigned char *wanted);
 /* Fills in the metrics that are computed from others: the bits of the reasons. */
 void metric_derive(double *values);

@@ -15,8 +15,7 @@ enum restriction_kind {
 	ONLY_MODEL, /* a part of its name, in upper or lower case */
 	RESTRICTIONS,
 };
-/* Each item may have several words separated by commas, except a notebook. Zero: no
- * restriction. */
+/* Items may be words separated by commas, except a notebook. Zero: no restriction. */
 struct restriction {
 	struct text_list lists[RESTRICTIONS];
 };

@@ -19,9 +19,8 @@ enum card_state {
 	CARD_SHOWN_STATES,
 };
 
-/* What one holder did in a stretch of time: a process by its own facts, or a user on a card
- * by those of all of its processes there. While the card is not active, both have the state
- * of the card. */
+/* What one holder did in a stretch of time: a process by its own facts, or a user on a card by
+ * all of its processes there. While the card is not active, both have the state of the card. */
 enum holder_state {
 	HOLDER_ACTIVE = 0,
 	HOLDER_IDLE_HELD = 1, /* a process can have this state on an active card too, when

@@ -23,8 +23,7 @@ struct usage_sum {
 	int64_t util_pct_ms; /* sum of utilisation percent x ms */
 	int64_t energy_mj;   /* of the time with known energy */
 	int64_t energy_ms;   /* that time */
-	/* How far the time can be off: dependent errors are added up, independent ones as
-	 * squares. */
+	/* How far the time can be off: dependent errors add up, independent ones as squares. */
 	int64_t unsure_ms, unsure_ms2;
 	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
 	int64_t sm_active_ms;	  /* ... over the time for which it is known */
@@ -53,8 +52,7 @@ struct holding_sum {
 };
 
 /* Sums of one lease on one card in one slot. Its time is active or idle-held by the processes
- * that use it, of unknown use where the card's is, else untouched; unobserved time is in none
- * of them. */
+ * that use it, of unknown use where the card's is, else untouched, and never unobserved. */
 struct lease_sum {
 	int64_t slot;
 	uint32_t card;	     /* index into tick.cards */

@@ -217,8 +217,7 @@ static int create_file(struct pick_locks *l, const char *prefix, const char *tex
 		/* The mode is independent of the umask. */
 		bool good = write(fd, text, len) == (ssize_t)len && fchmod(fd, 0444) == 0;
 		bool locked = good && flock(fd, LOCK_EX | LOCK_NB) == 0;
-		/* Another pick that checks the file at this moment holds its lock for an
-		 * instant. */
+		/* Another pick that checks the file at this moment holds it for an instant. */
 		for (int looks = 1; good && !locked && looks < TRIES; looks++) {
 			sleep_ns(LOOK_NS);
 			locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -387,9 +386,8 @@ int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 	return -1;
 }
 
-/* The background process. It changes the lock from exclusive to shared, which counts as
- * taking it anew: from now on the kernel names this process as the owner, and not the pick,
- * which ends. */
+/* The background process. It changes the lock from exclusive to shared, which counts as taking
+ * it anew: from now on the kernel names this process, not the pick, which ends. */
 static _Noreturn void keep(const int *locks, size_t n, int64_t ms, int ready)
 {
 	char name[32];

@@ -254,8 +254,7 @@ static size_t find_terminals(struct terminal list[MOST_TERMINALS], int64_t uid)
 void channel_terminal_text(struct str *out, const struct channel_job *job)
 {
 	char safe[1024];
-	/* A digest is never truncated: the user would not learn about the sessions that are
-	 * cut off. */
+	/* A digest is never truncated: the user would not learn of sessions cut off. */
 	size_t lines = 0, most = job->notice->kind == NOTICE_DIGEST ? SIZE_MAX : MOST_LINES;
 	str_add(out, "\r\n");
 	for (const char *at = str_text(&job->text->body); *at && lines < most;) {

@@ -16,8 +16,7 @@ enum channel {
 };
 /* Whether the configuration asks for the channel and has what it needs. */
 bool channel_configured(enum channel c, const struct config_notices *config);
-/* ERR_USAGE: the list of channels has an unknown word, or names a channel that lacks a
- * setting. */
+/* ERR_USAGE: the list of channels has an unknown word, or a channel that lacks a setting. */
 int channel_check(const struct config_notices *config, struct err *e);
 
 /* Writes a sentence about the users that the configured channels cannot reach, and which
@@ -59,8 +58,7 @@ extern const struct channel_kind channel_kinds[CHANNELS];
 /* Removes the login notice of a user, when it no longer applies. */
 int channel_login_clear(const char *directory, const char *user, struct err *e);
 
-/* The texts that channels send, also for tests. The mail with its headers; `to` is the
- * address. */
+/* The texts that channels send, also for tests. The mail has headers; `to`: the address. */
 void channel_mail_text(struct str *out, const struct channel_job *job, const char *to);
 /* The body that is posted to a webhook of this kind (WEBHOOK_WORDS). */
 #define WEBHOOK_WORDS "generic|slack|mattermost|teams"

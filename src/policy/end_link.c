@@ -40,9 +40,8 @@ static bool is_gone(pid_t pid)
 	return true;
 }
 
-/* gua-end ends when its socket is closed. If it hangs it is killed, and if even that does
- * not help we stop waiting. That is safe: it is our own child, so no other process can have
- * its pid. */
+/* gua-end ends when its socket is closed. If it hangs it is killed, and if even that does not
+ * help we stop waiting. That is safe: nobody else can have the pid of our own child. */
 static void disconnect(struct end_link *l)
 {
 	if (l->fd >= 0)

@@ -92,8 +92,7 @@ static enum end_answer send(const struct end_held *h, int number, struct end_rep
 }
 
 /* All checks, in an order that leaves no gap: the start time is read after pidfd_open(2), while
- * the process still exists, so what is read through the directory belongs to the process of the
- * pidfd. */
+ * the process still exists, so what is read through the directory is of the pidfd's process. */
 static enum end_answer check(
 	const struct end_server *s, const struct end_held *h, struct end_reply *r)
 {

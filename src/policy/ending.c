@@ -9,8 +9,7 @@
 
 enum { CGROUP_CAP = 4096 };
 
-/* How long a process may take to end after SIGKILL; one that is stuck in the driver may
- * never end. */
+/* How long a process may take to end after SIGKILL; stuck in the driver, it may never. */
 #define KILL_MS 10000
 /* How often /proc is checked for processes that should have ended. */
 #define POLL_US (1 * INT64_C(1000000))
@@ -653,8 +652,7 @@ void ending_attend(struct endings *es, struct ending *a)
 	} else if (a->stage == ENDING_GRACE && a->kill) {
 		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000) {
 			/* The looks begin so early that SIGKILL comes when the grace period is
-			 * over. Before it, the session is watched for as long as before
-			 * SIGTERM. */
+			 * over. Before it, the session is watched as before SIGTERM. */
 			a->stage = ENDING_CONFIRM;
 			a->signal = END_ASK_KILL;
 			a->looks = 0;

@@ -60,8 +60,7 @@ bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64
 /* The last use of the session of these facts before the moment; NULL: none is known. */
 const struct idle_mark *facts_last_use(
 	const struct idle_history *h, const struct session_facts *f, int64_t at_ms);
-/* When the session of these facts was first used after the moment; -1: not until the last
- * reading. */
+/* When the session of these facts was first used after the moment; -1: not yet. */
 int64_t facts_next_use(
 	const struct idle_history *h, const struct session_facts *f, int64_t after_ms);
 

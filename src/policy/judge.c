@@ -1,5 +1,4 @@
-/* Judges sessions: the stage and the next step of each, then the breaker and the limits of a
- * whole pass. */
+/* Judges sessions: the stage and the next step of each, then a pass's breaker and limits. */
 #include "policy/judge.h"
 
 const char *const policy_hold_texts[POLICY_HOLDS] = {
@@ -102,8 +101,7 @@ static int64_t clock_then(
 
 /* Notes that the notice of the present stage was delivered when the clock was at `clock_ms`.
  * From then on the time counts that the rule sets between this stage and the next, however late
- * the notice was. Only a warning that is late by at most two passes does not delay the next
- * stage. */
+ * the notice was. Only a warning late by at most two passes does not delay the next stage. */
 static void note_delivery(
 	struct verdict *v, const struct policy *p, int64_t delivered_ms, int64_t clock_ms)
 {

@@ -110,8 +110,7 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 }
 
 /* Whether the daily limit applies. It never applies to results, alarms and repeated final
- * notices: what a user was promised must not wait, and no later stage could be delayed
- * instead. */
+ * notices: promises to users must not wait, and no later stage could be delayed instead. */
 static bool is_limited(const struct notice *n, const struct policy_state *state)
 {
 	return n->kind == NOTICE_WARNING || n->kind == NOTICE_AGAIN ||

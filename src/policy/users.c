@@ -262,8 +262,7 @@ int users_open(struct users **out, struct enforcer *enforcer, struct err *e)
 	str_copy(u->name, sizeof(u->name), name);
 	if (u->directory >= 0) {
 		/* Removes the socket of a service that has ended: one that belongs to this user
-		 * and refuses connections. The lock of policy.db ensures that no other service
-		 * is running. */
+		 * and refuses connections. By the lock of policy.db no other service runs. */
 		struct stat st;
 		if (fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			S_ISSOCK(st.st_mode) && st.st_uid == geteuid())

@@ -26,8 +26,7 @@ struct counted {
 		*sessions; /* a bit for each pid and each POSIX session that counts */
 };
 
-/* Number 0 is never in a set: POSIX session 0 belongs to kernel threads, or to another pid
- * namespace. */
+/* Number 0 is never in a set: POSIX session 0 is of kernel threads or another pid namespace. */
 static bool has(const unsigned char *set, int64_t number)
 {
 	return number > 0 && number < PIDS && (set[number / 8] >> number % 8 & 1);

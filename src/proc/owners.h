@@ -54,8 +54,7 @@ uint64_t owners_start_ticks(struct owners *o, uint32_t pid);
  * now; -1: not known. */
 int64_t owners_started_ms(struct owners *o, uint64_t start_ticks);
 
-/* Returns the open /proc that this module reads, for functions of proc/. The caller must not
- * close it. */
+/* Returns the open /proc that this module reads, for proc/. The caller must not close it. */
 int owners_proc(const struct owners *o);
 
 /* Returns the id of this boot; "" when the kernel does not report it. */

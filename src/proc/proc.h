@@ -86,8 +86,7 @@ DIR *proc_open_list(int proc);
 uint32_t proc_next_listed(DIR *list);
 
 /* When the host was booted, unix milliseconds, or -1. It changes when the wall clock is set.
- * `real`: /proc is this host's; then its clocks give a finer value than the file, which has
- * seconds. */
+ * `real`: /proc is this host's; its clocks are finer than the file, which has seconds. */
 int64_t proc_boot_ms(int proc, bool real);
 
 /* Writes the id of this boot, escaped; "" when it cannot be read. */

@@ -23,8 +23,7 @@ static void new_line(struct json *j)
 	str_add_repeat(j->out, "  ", (size_t)j->depth);
 }
 
-/* Appends a quoted string. Escaped names have no control characters, but the writer escapes
- * them anyway. */
+/* Appends a quoted string. Escaped names have no controls, but are escaped here anyway. */
 static void add_quoted(struct str *out, const char *text)
 {
 	str_add(out, "\"");

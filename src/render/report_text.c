@@ -26,8 +26,7 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 	}
 }
 
-/* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; a long name is
- * truncated. */
+/* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; a long name is cut. */
 static void add_host(struct str *out, const struct report *r, size_t index, const char *rest,
 	const struct text_style *style)
 {

@@ -1,5 +1,4 @@
-/* Draws the time line of a report: shapes that the page and the picture share. Only for
- * render/. */
+/* Draws the time line of a report: shapes of the page and the picture. Only for render/. */
 #pragma once
 
 #include "model/report.h"

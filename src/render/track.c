@@ -1,5 +1,4 @@
-/* Formats the result of gua track: outline, own figures, advice, tables, and the short text
- * for people. */
+/* Formats the result of gua track: outline, own figures, advice, tables, the short text. */
 #include "render/track.h"
 
 #include <sys/wait.h>
@@ -314,8 +313,7 @@ static void say_gpu(
 	struct used used = used_cards(r);
 	const char *why = why_no_gpu(r, &used);
 	if (why) {
-		/* Two lines without numbers, and why. The full explanation of the note is shown
-		 * with -v. */
+		/* Two lines without numbers, and why. -v shows the whole explanation. */
 		str_addf(out, LABEL "%s", "GPU memory", why);
 		if (!r->gpu_known && r->gpu_note[0]) {
 			const char *aside = strstr(r->gpu_note, " (");

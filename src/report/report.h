@@ -1,5 +1,4 @@
-/* Makes the report of an audit: each figure, sentence and table is made once, for all
- * formats. */
+/* Makes the report of an audit: each figure, sentence and table once, for all formats. */
 #pragma once
 
 #include "model/report.h"

@@ -1,5 +1,4 @@
-/* The bill of a report: money in cents that add up, its lines, its tables and the sentences
- * about it. */
+/* The bill of a report: money in cents that add up, its lines, tables and sentences. */
 #include "audit/audit.h"
 #include "model/card.h"
 #include "report/report_parts.h"

@@ -39,8 +39,7 @@ static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
 		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
 }
 
-/* Whether the UUIDs of a host's cards, beginning with the card `first`, have the same
- * beginning. */
+/* Whether the UUIDs of a host's cards, from the card `first` on, begin alike. */
 static bool heads_are_alike(const struct audit *a, size_t first)
 {
 	size_t host = a->cards[first].host;

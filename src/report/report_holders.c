@@ -271,8 +271,7 @@ struct sorting {
 		*rank; /* ranks of the rows of the first level; NULL: this is the first level */
 };
 
-/* Compares cards and hosts by position, others by name. Rows without a name are sorted
- * before this. */
+/* Compares cards and hosts by position, others by name. Those without a name come before. */
 static int compare_names(
 	enum identity kind, const struct audit_row *p, const struct audit_row *q)
 {

@@ -1,5 +1,4 @@
-/* The JSON API: the documents of the commands' --json, and their CSV; health, and metrics for
- * Prometheus. */
+/* The JSON API: the documents of the commands' --json, and their CSV; health, and metrics. */
 #pragma once
 
 #include "serve/answer.h"

@@ -47,8 +47,7 @@ enum { PAGE_WAIT_MS = 300 };
 void page_present_age(
 	struct str *out, const struct request *q, const struct present *b, bool all);
 
-/* How long a state that began then has lasted: until now, or until the last tick of a silent
- * recorder. */
+/* How long a state that began then has lasted: until now, or a silent recorder's last tick. */
 int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms);
 /* Whether the holders of a host's cards are known: a recorder that has ended leaves only its
  * last slots, and holders can be read from slots of one minute. */

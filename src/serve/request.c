@@ -137,9 +137,8 @@ int request_read_present(struct present *p, const struct request *q, int wait_ms
 	return rc;
 }
 
-/* The first of our types in the header counts: clients list their preferred type first, and
- * programs name only one. Quality values are not needed to distinguish a browser from a
- * program. */
+/* The first of our types in the header counts: clients put what they prefer first, and programs
+ * name only one. Quality values are not needed to distinguish a browser from a program. */
 enum media request_accept(const char *header)
 {
 	static const struct {

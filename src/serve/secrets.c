@@ -118,8 +118,7 @@ void secrets_free(struct secrets *s)
 	free(s);
 }
 
-/* Returns 0 if both texts are equal. Takes the same time for all texts of the length of
- * `given`. */
+/* Returns 0 if both texts are equal. Takes the same time for all texts as long as `given`. */
 static unsigned differ(const struct secret *secret, const char *given, size_t len)
 {
 	unsigned difference = secret->len != len;

@@ -143,9 +143,8 @@ static int64_t size_of(const char *path, const char *suffix)
 	snprintf(name, sizeof(name), "%s%s", path, suffix);
 	if (stat(name, &st) != 0)
 		return 0;
-	/* A file with holes takes no space, so its size does not limit the work that it can
-	 * cause. Some file systems count the blocks of a new file late, so small sizes are
-	 * believed. */
+	/* A file with holes takes no space, so its size does not limit the work it causes. Some
+	 * file systems count the blocks of a new file late, so small sizes are believed. */
 	int64_t blocks =
 		(int64_t)st.st_blocks < MOST_BLOCKS ? (int64_t)st.st_blocks : MOST_BLOCKS;
 	int64_t most = blocks * BLOCK_BYTES > HOLES_BYTES ? blocks * BLOCK_BYTES : HOLES_BYTES;

@@ -16,9 +16,8 @@ enum store_kind {
 	STORE_OURS,    /* a store of a version that this program knows, or an older one */
 };
 
-/* Returns an enum store_kind, or fails with a sentence that says why the file is refused: a
- * directory, not a database, a newer store, the Python tool's database, another program's
- * database. */
+/* Returns an enum store_kind, or fails and says why the file is refused: a directory, not a
+ * database, a newer store, the Python tool's database, another program's database. */
 int identify_store(const char *path, struct err *e);
 /* Whether this program reads stores of a schema version; 0: one without tables. */
 bool identify_knows(int64_t version);

@@ -28,8 +28,7 @@ int lock_store(int fd, const char *db, struct err *e);
 
 /* Names the process whose lock keeps the recorder from writing. Every program that may read the
  * store may also lock it: SQLite's readers share the -shm file with the writer, and a read lock
- * on its first bytes is enough to stop all writing. That cannot be prevented, so it is
- * reported. */
+ * on its first bytes stops all writing. That cannot be prevented, so it is reported. */
 
 struct store;
 

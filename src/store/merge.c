@@ -517,8 +517,7 @@ static int copy_all(struct merge *m, struct err *e)
 /* Limit of SQLite's memory, as a number of files: the new store, and the one being read. */
 enum { EXPECTED_FILES = 64 };
 
-/* No other process uses the unfinished store, and it is dropped on any failure, so it needs no
- * journal. */
+/* Nobody else uses the unfinished store, and any failure drops it, so it needs no journal. */
 static int open_new(struct merge *m, struct err *e)
 {
 	foreign_expect(EXPECTED_FILES);

@@ -20,8 +20,7 @@ int store_new(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
 /* Opens a store for reading and checks that it is ours; for the stages below. The caller closes
- * `*db`. A store of an older version is not changed, but can be read like one of the current
- * version. */
+ * `*db`. A store of an older version is not changed, but can be read like a current one. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, but a statement waits at most this long for another program's lock; interactive
  * programs pass a short limit. */
@@ -45,8 +44,7 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 
 /* Everything written between the two calls is one transaction, including ticks, runs and
  * compaction: an import is stored completely or not at all. With `keep` false, or after a
- * failure, nothing of it is kept. Batches do not nest; store_close() in the middle of one
- * drops it. */
+ * failure, nothing of it is kept. Batches do not nest; store_close() inside drops it. */
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 

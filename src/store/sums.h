@@ -9,8 +9,7 @@
 
 struct store;
 
-/* Where the sums of complete hours end: every slot before is in them, no later one is. 0: there
- * are none. */
+/* Where the sums of complete hours end: earlier slots are in them, no later one. 0: none. */
 #define SUMS_END_SQL                                                                           \
 	"SELECT ifnull(max(slot) + 3600, 0) FROM heat_1h WHERE slot BETWEEN 0 AND "            \
 	"1099511627776"

@@ -419,8 +419,7 @@ void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_
 	if (!telling || !is_notable(maxrss_bytes - m->largest_rss_bytes, 0))
 		return;
 	if (had_children) {
-		/* It is unknown which process had this much; it is more than any member was
-		 * seen to have. */
+		/* It is unknown which process had this much; it is more than any member had. */
 		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
 		if (maxrss_bytes - m->largest_rss_bytes > UNSEEN_LEAST_BYTES)
 			tree_raise(&m->unseen_bytes, maxrss_bytes);

@@ -1,6 +1,5 @@
 /* Prints chosen fields as lines, or as JSON: of cards, of compute processes, and of what else
- * nvidia-smi lists: the processes that accounting mode knows, retired memory pages, remapped
- * memory rows. */
+ * nvidia-smi lists: accounted processes, retired memory pages, remapped memory rows. */
 #include "view/query.h"
 
 #include "base/nearest.h"

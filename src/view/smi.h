@@ -13,8 +13,7 @@ int smi_check(const struct stat_pick *s, struct err *e);
 /* The same for the cards that `f` selects. */
 int smi_check_live(struct live *l, const struct filter *f, struct err *e);
 
-/* The generation of the driver, 535 for 535.261.03; if it is unknown, the newest. Layouts
- * follow it. */
+/* The generation of the driver, 535 for 535.261.03; unknown: the newest. Layouts follow it. */
 int smi_generation(const struct stat_pick *s);
 
 /* The n-th process of a board; NULL: there are fewer. */

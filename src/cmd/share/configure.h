@@ -1,5 +1,4 @@
-/* Reads gua.conf(5) for a command: finds the files, checks them, and puts the command's options
- * over them. */
+/* Reads gua.conf(5) for a command: finds the files, checks them, and puts options over them. */
 #pragma once
 
 #include "cmd/cmd.h"
@@ -52,8 +51,7 @@ struct configuration {
 const char *configure_named(const char *option);
 
 /* Reads the files and --set (`o` NULL: there are no options). Errors in them are listed in
- * c->settings, and the rest is in force. Fails for an invalid --set, and when memory runs out.
- */
+ * c->settings, and the rest is in force. Fails for an invalid --set, or out of memory. */
 int configure_read(struct configuration *c, const struct configure_options *o, struct err *e);
 
 /* The same for a program that goes on with what is right: an error in --set is ERR_USAGE, and

@@ -252,8 +252,7 @@ static bool ask(struct capture *c, const struct capture_question *q)
 	return reply.code == NVML_OK;
 }
 
-/* Whether a library is in a directory that belongs to the system: not in /run/user, for
- * example. */
+/* Whether a library is in a directory that belongs to the system: unlike /run/user. */
 static bool is_of_system(const char *path)
 {
 	static const char *const places[] = { "/usr/lib", "/usr/local/lib",

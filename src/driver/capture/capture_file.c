@@ -99,8 +99,7 @@ static bool check_values(const struct nvml_form *form, const char *values)
 	return values[strspn(values, " ")] == '\0';
 }
 
-/* Whether a call has the kind of subject that its form requires: the driver, a card, an
- * instance. */
+/* Whether a call has the subject that its form requires: the driver, a card, an instance. */
 static bool fits(const struct nvml_form *form, const struct nvml_key *key)
 {
 	if (form->subject == NVML_OF_DRIVER)

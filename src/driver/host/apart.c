@@ -59,8 +59,7 @@ size_t apart_left_check(struct left *l, int64_t now_us)
 		}
 		bool still = c->process.pidfd >= 0;
 		living += still;
-		/* The number of failures is remembered for as long again as the card was left
-		 * alone. */
+		/* The number of failures is kept as long again as the card was left alone. */
 		if (still || now_us < c->until_us + c->wait_us)
 			l->cards[kept++] = *c;
 	}
@@ -96,8 +95,7 @@ void apart_left_finish(struct left *l)
 	*l = (struct left){ 0 };
 }
 
-/* Describes what the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is not in a
- * call. */
+/* Describes what the helper is doing: "nvmlDeviceGetSamples on card 3"; "": no call. */
 static void describe_place(const struct source_place *shared, char *dst, size_t cap)
 {
 	struct source_place p;
@@ -405,8 +403,7 @@ void apart_stop(struct apart *a)
 		apart_site_end(&a->sites[i]);
 }
 
-/* Starts the helpers of the sources in the options. If that fails, opening the source reports
- * why. */
+/* Starts the helpers of the sources in the options; if that fails, opening one reports why. */
 static void start_early(struct apart *a, const struct source_options *options)
 {
 	struct source_options hosted = *options;

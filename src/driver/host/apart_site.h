@@ -1,6 +1,5 @@
-/* The internals of sources in processes of their own, shared by the apart*.c files: the
- * processes that are stuck, the site of a kind of source, the requests and replies, and the
- * serving side. */
+/* What the apart*.c files share, of sources in processes of their own: the processes that are
+ * stuck, the site of a kind of source, the requests and replies, and the serving side. */
 #pragma once
 
 #include "base/helper.h"
@@ -88,8 +87,7 @@ void apart_site_end(struct apart_site *s);
 int apart_source_open(struct source **s, struct apart_site *site, struct err *e);
 
 /* Requests and replies. A request is a number of enum apart_call and what the call needs. A
- * reply is the result, the state of the source (driver/host/wire.h), what the call answers, and
- * the cost. */
+ * reply is the result, the source's state (driver/host/wire.h), the answer and the cost. */
 enum apart_call {
 	APART_OPEN,	  /* cards to avoid */
 	APART_SCAN,	  /* the same */

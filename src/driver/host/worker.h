@@ -45,8 +45,7 @@ int worker_run(struct worker *w, enum worker_job job, struct err *e);
 /* The same in two steps, for an owner that has other work meanwhile. False: an earlier job is
  * still running. */
 bool worker_begin(struct worker *w, enum worker_job job);
-/* Returns the result of the job that was begun, after at most `wait_ms`; ERR_BUSY: it is still
- * running. */
+/* Returns the result of the job, after at most `wait_ms`; ERR_BUSY: it is still running. */
 int worker_result(struct worker *w, int64_t wait_ms, struct err *e);
 /* The same; ERR_BUSY also as soon as `stop_fd` is readable (-1: none). */
 int worker_result_or_stop(struct worker *w, int64_t wait_ms, int stop_fd, struct err *e);

@@ -171,8 +171,7 @@ static bool has_lost_device(const struct nvml_source *s)
 	return false;
 }
 
-/* Loads the library again, or shuts it down and initialises it: a lost card may be back after
- * that. */
+/* Loads the library again, or initialises it again: a lost card may be back after that. */
 static int start_again(struct nvml_source *s, struct err *e)
 {
 	int rc = 0;

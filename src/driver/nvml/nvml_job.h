@@ -44,16 +44,14 @@ int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task
 int nvml_job_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way);
 /* Uses a later way for the job from now on: the earlier ones work but report wrong values. */
 void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
-/* Whether the first two ways of a job are not supported: it has no others, or only a
- * substitute. */
+/* Whether the first two ways of a job are not supported: it has no other, or a substitute. */
 bool nvml_job_is_unsupported(const struct nvml_card *c, enum nvml_job job);
 /* Whether a code means that the call will never work. */
 bool nvml_job_is_for_good(int code);
 /* Whether no other call will succeed. */
 bool nvml_job_is_fatal(int code);
 bool nvml_job_is_lost(int code);
-/* Handles a code that concerns more than the call that returned it: the card or the driver may
- * be lost. */
+/* Handles a code that says more than that a call failed: the card or driver may be lost. */
 void nvml_job_heed(struct nvml_source *s, size_t card, int code);
 /* Marks all ways as untried; for an instance, except those only for whole cards. */
 void nvml_job_forget_ways(struct nvml_card *c, bool is_instance);

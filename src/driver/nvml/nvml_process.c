@@ -41,8 +41,7 @@ static const unsigned list_kinds[NVML_LISTS] = {
 /* Bytes of an entry by the list's symbol: _v2, _v3, unsuffixed. */
 static const size_t entry_sizes[NVML_LIST_WAYS] = { 24, 24, 16 };
 
-/* Reads a list into s->raw_list, which has room for the largest entries; *n is the number of
- * entries. */
+/* Reads a list into s->raw_list, which has room for the largest entries; *n: how many. */
 static int read_list(struct nvml_source *s, void *handle, nvml_list_call call, unsigned *n)
 {
 	size_t want = LIST_ENTRIES;
@@ -120,8 +119,7 @@ static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	int64_t bytes = sum_bytes(&c->glanced, n);
 	if (code != NVML_OK || bytes < 0)
 		return UNKNOWN_BYTES;
-	/* Memory that only the other lists reported at the last look is assumed to be
-	 * unchanged. */
+	/* Memory that only the other lists reported at the last look counts as unchanged. */
 	bool more = c->listed && c->compute_bytes >= 0 && c->listed_bytes > c->compute_bytes;
 	return bytes + (more ? c->listed_bytes - c->compute_bytes : 0);
 }

@@ -1,5 +1,4 @@
-/* One line of a scenario, cut into words that are taken one after the other. Private to
- * scenario*.c. */
+/* One line of a scenario, cut into words taken one by one. Private to scenario*.c. */
 #pragma once
 
 #include "base/base.h"

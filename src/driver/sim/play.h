@@ -70,8 +70,7 @@ struct play_since {
 	bool by_wall; /* `us` is a stamp of the driver; else scenario time */
 };
 
-/* Lists every process with use in those samples. Returns how many there are; fills at most
- * `max`. */
+/* Lists every process with use in those samples. Returns how many; fills at most `max`. */
 size_t play_uses(struct play *p, size_t card, struct play_since since, struct play_use *uses,
 	size_t max);
 

@@ -1,5 +1,4 @@
-/* Reads and writes the queue of notices, and what digests and the daily limit need; it decides
- * nothing. */
+/* Reads and writes notices, and what digests and the daily limit need; it decides nothing. */
 #include "store/policy/policy_notice.h"
 
 #include "store/policy/policy_private.h"
