@@ -726,6 +726,10 @@ void server_close(struct server *s)
 {
 	if (!s)
 		return;
+	/* Otherwise libmicrohttpd would shut down the socket, which a service manager keeps for
+	 * the next server. */
+	if (s->daemon)
+		close(MHD_quiesce_daemon(s->daemon));
 	/* No connection may be suspended when the daemon stops. */
 	if (s->pool)
 		pool_stop(s->pool);
