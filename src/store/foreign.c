@@ -223,7 +223,11 @@ int foreign_restrict(sqlite3 *db)
 
 bool foreign_has_log(const char *path)
 {
-	return size_of(path, "-wal") > 0 || size_of(path, "-journal") > 0;
+	/* SQLite follows a link, and has its log beside the file. */
+	char *file = realpath(path, NULL);
+	bool has = file && (size_of(file, "-wal") > 0 || size_of(file, "-journal") > 0);
+	free(file);
+	return has;
 }
 
 /* "file:PATH?immutable=1" with the path's bytes encoded; false when it does not fit. */

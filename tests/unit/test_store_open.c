@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "store/foreign.h"
 #include "store/identify.h"
 #include "store_fixture.h"
 
@@ -310,6 +311,22 @@ static void test_read_where_nothing_can_be_written(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* As for policy.db of the package: the log is beside the file, not beside the link. */
+static void test_the_log_of_a_linked_file_is_seen(void **state)
+{
+	struct world *w = *state;
+	char link[160];
+	struct store *s = world_open(w);
+	world_fill(w, WORLD_START_MS / 1000, 1000, 1);
+	world_write(w, s);
+	snprintf(link, sizeof(link), "%s/link.db", w->dir);
+	assert_int_equal(symlink(w->path, link), 0);
+	assert_true(foreign_has_log(w->path));
+	assert_true(foreign_has_log(link));
+	store_close(s);
+	unlink(link);
+}
+
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -326,6 +343,7 @@ int main(void)
 		WORLD_TEST(test_foreign_files),
 		WORLD_TEST(test_paths_that_are_no_files),
 		WORLD_TEST(test_read_where_nothing_can_be_written),
+		WORLD_TEST(test_the_log_of_a_linked_file_is_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
