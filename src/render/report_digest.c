@@ -208,9 +208,10 @@ static void add_overview(struct digest *d)
 	struct digest last = { &end, d->r, d->style };
 	char text[160];
 	const struct report *r = d->r;
-	snprintf(text, sizeof(text), "%zu GPU%s; %.1f%% of %.0f GPU-hours were observed.",
+	double hours = (double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3;
+	snprintf(text, sizeof(text), "%zu GPU%s; %.1f%% of %.*f GPU-hours were observed.",
 		r->observed_cards, r->observed_cards == 1 ? "" : "s", 100 * r->shown_observed,
-		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
+		hours < 10 ? 2 : 0, hours);
 	add_text(d, text);
 	add_sentences(d, SENTENCE_CLIPPED, 1);
 	add_sentences(d, SENTENCE_COMPARE, 1);
@@ -247,7 +248,8 @@ static void add_releases(struct digest *d)
 	char line[320];
 	if (!p->n_releases) {
 		if (is_recorded_now(d->r))
-			add_text(d, "You hold no idle GPU memory now.");
+			add_text(d,
+				"You hold no GPU memory now that has been idle for 5 minutes.");
 		return;
 	}
 	add_text(d, "You hold this now, idle. Save your work and release it:");

@@ -223,6 +223,8 @@ def test_the_first_letter_is_about_the_first_days(mailed, tmp_path):
     assert done.returncode == 0, done.stderr
     subjects = [re.search(r"^Subject: (.*) on ", letter, re.MULTILINE).group(1) for letter in letters]
     assert sorted(subjects) == ["GPU use this week", "Your GPU use this week"]
+    assert any(re.search(r"% of 0\.0[0-9] GPU-hours were observed", letter) for letter in letters)
+    assert any("You hold no GPU memory now that has been idle for 5 minutes." in letter for letter in letters)
 
 
 def test_without_a_report_there_is_no_letter(mailed, tmp_path):
