@@ -252,12 +252,12 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 	text_add_table(out, &r->rules, &style);
 	str_add(out, "\nBy user\n");
 	text_add_table(out, &r->users, &style);
-	size_t shown = r->sessions.n_rows < PEOPLE_ROWS ? r->sessions.n_rows : PEOPLE_ROWS;
-	struct table part = table_part(&r->sessions, 0, shown);
+	struct table part = table_part(&r->sessions, 0, PEOPLE_ROWS);
 	str_add(out, "\nSessions, those that would have been ended wrongly first\n");
 	text_add_table(out, &part, &style);
-	if (shown < r->sessions.n_rows)
-		str_addf(out, "  and %zu more; --json has all\n", r->sessions.n_rows - shown);
+	if (part.n_rows < r->sessions.n_rows)
+		str_addf(out, "  and %zu more; --json has all\n",
+			r->sessions.n_rows - part.n_rows);
 	str_add(out,
 		"\nGiven back: card time that becomes free, from the end of a session until it "
 		"used or\nreleased the card, without time in which others held or used the "

@@ -94,8 +94,9 @@ const struct cell *table_cell(const struct table *t, size_t row, size_t column)
 struct table table_part(const struct table *t, size_t first, size_t n)
 {
 	struct table part = *t;
+	first = first < t->n_rows ? first : t->n_rows;
 	part.cells = t->cells + first * t->n_columns;
-	part.n_rows = n;
+	part.n_rows = n < t->n_rows - first ? n : t->n_rows - first;
 	return part;
 }
 

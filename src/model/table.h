@@ -80,6 +80,7 @@ struct cell table_get_flag(const void *row, size_t of);
 void table_add(struct table *t, const void *row);
 /* The cell at (row, column). */
 const struct cell *table_cell(const struct table *t, size_t row, size_t column);
-/* Rows first .. first + n - 1 as a table that borrows them: no table_finish() for it. */
+/* Those of the rows first .. first + n - 1 that there are, as a table that borrows them: no
+ * table_finish() for it. */
 struct table table_part(const struct table *t, size_t first, size_t n);
 void table_finish(struct table *t);

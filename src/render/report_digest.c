@@ -145,7 +145,7 @@ static void add_spells(struct digest *d, const char *title, size_t lines)
 	const struct table *all = &d->r->longest;
 	size_t n = lines > 2 ? lines - 2 : 0; /* two for the titles */
 	n = n > SPELLS ? SPELLS : n;
-	struct table longest = table_part(all, 0, n < all->n_rows ? n : all->n_rows);
+	struct table longest = table_part(all, 0, n);
 	if (!longest.n_rows)
 		return;
 	str_addf(d->out, "%s\n", title);

@@ -228,6 +228,21 @@ static void test_sections(void **state)
 	audit_finish(&a);
 }
 
+/* A table of cards that memory did not suffice for has fewer rows than there are cards. */
+static void test_part(void **state)
+{
+	(void)state;
+	const struct column column = { .kind = COLUMN_TEXT, .get = table_get_chars };
+	struct table t = { .columns = &column, .n_columns = 1 };
+	assert_int_equal(table_part(&t, 2, 3).n_rows, 0);
+	for (int i = 0; i < 3; i++)
+		table_add(&t, "row");
+	assert_int_equal(table_part(&t, 1, 1).n_rows, 1);
+	assert_int_equal(table_part(&t, 1, 5).n_rows, 2);
+	assert_int_equal(table_part(&t, 7, 5).n_rows, 0);
+	table_finish(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_observed),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_part),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
