@@ -179,14 +179,19 @@ static int print_report(const struct call *call, const struct report *r, struct 
 	return terminal_page(call->self, &out, o->no_pager || (!text && !o->digest));
 }
 
+/* The end of the file's name, after its last point; NULL: there is none. */
+static const char *output_end(const struct report_options *o)
+{
+	const char *point = o->output ? strrchr(o->output, '.') : NULL;
+	return point ? point + 1 : NULL;
+}
+
 /* Without --format the end of the file's name decides: week.html is a page. */
 static void choose_format(struct report_options *o)
 {
-	static const char *const formats[] = { "json", "csv", "html", "svg" };
-	const char *dot = o->output ? strrchr(o->output, '.') : NULL;
-	for (size_t i = 0; dot && i < sizeof(formats) / sizeof(formats[0]); i++)
-		if (!o->json && !o->format && !o->digest && strcmp(dot + 1, formats[i]) == 0)
-			o->format = formats[i];
+	const char *end = o->json || o->format || o->digest ? NULL : output_end(o);
+	if (end && options_choice("json|csv|html|svg", end) >= 0)
+		o->format = end;
 }
 
 /* Checks options that exclude each other. */
@@ -200,6 +205,12 @@ static int check_options(const struct report_options *o, struct err *e)
 		return e->code;
 	if (o->no_color && o->color)
 		return err_set(e, ERR_USAGE, "--no-color and --color exclude each other");
+	const char *end = o->format || o->json || o->digest ? NULL : output_end(o);
+	if (end && options_choice("pdf|png|jpg|xls|xlsx|ods|docx|htm|xml", end) >= 0)
+		return err_set(e, ERR_USAGE,
+			"--output %s: gua does not write .%s; a browser prints .html, a "
+			"spreadsheet reads .csv, and --format text writes a text",
+			o->output, end);
 	if (o->table && !is_format(o, "csv"))
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)

@@ -959,6 +959,18 @@ def test_a_full_disk_is_said(lab):
 
 # Options.
 
+def test_a_name_that_promises_another_format_is_refused(lab, tmp_path):
+    """week.pdf would be a text that no program opens."""
+    command = ["report", "--db", lab, "--now", f"@{T + HOUR + 5}", "--output"]
+    for name in ("week.pdf", "week.xlsx"):
+        run = gua(*command, tmp_path / name)
+        assert run.returncode == 2 and f"gua does not write {name[4:]}; a browser prints .html" in run.stderr
+        assert not (tmp_path / name).exists()
+    for name, *options in (("week.pdf", "--format", "text"), ("week.txt",), ("week.2026-11",), ("week.pdf", "--digest", "--since", "1h")):
+        assert gua(*command, tmp_path / name, *options).returncode == 0
+        assert (tmp_path / name).read_text().startswith("GPU use" if "--digest" in options else "gua")
+
+
 def test_top(store):
     s = store()
     host = s.host()
