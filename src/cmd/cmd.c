@@ -71,6 +71,16 @@ static int run_call(struct call *call, int *status, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
+int cmd_not_started(char *const *argv, int reason, struct err *e)
+{
+	bool none = reason == ENOENT || reason == ENOTDIR;
+	err_set(e, ERR_WORLD, "cannot start %s: %s%s", argv[0], strerror(reason),
+		none && !argv[1] && strchr(argv[0], ' ')
+			? "; this is one word: leave out the quotes, or use sh -c '...'"
+			: "");
+	return none ? 127 : 126;
+}
+
 int cmd_call(const struct command *self, int argc, char **argv)
 {
 	struct configuration conf = { 0 };

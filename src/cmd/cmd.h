@@ -51,6 +51,8 @@ int cmd_call(const struct command *self, int argc, char **argv);
 
 /* "gua NAME", or what the user typed instead. */
 struct brief cmd_name(const struct command *self);
+/* The exit status, as in a shell, if a command could not be started: 127 or 126. */
+int cmd_not_started(char *const *argv, int reason, struct err *e);
 /* Prints "gua NAME: TEXT" to stderr, for ERR_USAGE with the usage line; returns the status. */
 int cmd_fail(const struct command *self, const struct err *e);
 

@@ -607,8 +607,7 @@ static int become(
 	if (rc)
 		return rc;
 	execvp(argv[0], argv);
-	int status = errno == ENOENT ? 127 : 126;
-	err_set(e, ERR_WORLD, "cannot start %s: %s", argv[0], strerror(errno));
+	int status = cmd_not_started(argv, errno, e);
 	cmd_fail(self, e);
 	return status;
 }

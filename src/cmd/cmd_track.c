@@ -218,8 +218,8 @@ static int start_command(struct session *s, struct err *e)
 		waitpid(s->child, NULL, 0);
 	if (rc || n != (ssize_t)sizeof(reason))
 		return rc;
-	s->exit_status = reason == ENOENT || reason == ENOTDIR ? 127 : 126;
-	return err_set(e, ERR_WORLD, "cannot start %s: %s", s->argv[0], strerror(reason));
+	s->exit_status = cmd_not_started(s->argv, reason, e);
+	return e->code;
 }
 
 /* Takes every child that has ended; with a subreaper that includes orphans of the tree. */

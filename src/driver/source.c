@@ -175,6 +175,8 @@ int source_check(const char *names, const char *scenario, bool or_none, struct e
 	bool captured = source_is_captured(names);
 	if (scenario && (captured || !source_is_invented(names)))
 		return err_set(e, ERR_USAGE, "--scenario goes with --source sim");
+	if (scenario && access(scenario, R_OK) != 0)
+		return err_set(e, ERR_WORLD, "cannot open %s: %s", scenario, strerror(errno));
 	return captured ? captured_check(source_capture_path(names), e) : 0;
 }
 

@@ -166,6 +166,17 @@ def test_no_command_is_wrong_usage():
         assert track(*args).returncode == 2
 
 
+def test_a_command_line_in_quotes_is_one_word():
+    run = track("--", "ls / | wc -l")
+    assert run.returncode == 127 and "cannot start ls / | wc -l: No such file or directory; this is one word: leave out the " \
+        "quotes, or use sh -c '...'\n" in run.stderr
+
+
+def test_a_scenario_that_is_missing_starts_no_command(tmp_path):
+    run = gua("track", "--source", "sim", "--scenario", tmp_path / "missing", "--", "echo", "started")
+    assert run.returncode == 1 and run.stdout == "" and f"cannot open {tmp_path}/missing: No such file" in run.stderr
+
+
 @pytest.mark.waits
 def test_a_driver_that_hangs_before_anything_was_seen(tmp_path):
     """Then it is not known whether a card was used: that is not "none"."""
