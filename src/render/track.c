@@ -489,6 +489,7 @@ static const struct item {
 	/* 0: none. The unit; an int64_t that the number is divided by; whether the value, or
 	 * the group, is shown. */
 	size_t unit, per, when;
+	const char *none; /* in text for a value that is not there, instead of unknown */
 } items[] = {
 	/* As gpu-tracker has it. */
 	{ OPEN("max_ram", "Max RAM") },
@@ -539,8 +540,8 @@ static const struct item {
 	{ SIZED("combined", "Combined", r.ram[TRACK_COMBINED].swap_bytes, swap) },
 	CLOSE,
 	{ OPEN("allocation", "Allocation") },
-	{ COUNTED("cores", "Cores", r.core_limit) },
-	{ COUNTED("memory_bytes", "Memory (bytes)", r.ram_limit_bytes) },
+	{ COUNTED("cores", "Cores", r.core_limit), .none = "no limit" },
+	{ COUNTED("memory_bytes", "Memory (bytes)", r.ram_limit_bytes), .none = "no limit" },
 	CLOSE,
 	{ OPEN("io", "I/O") },
 	{ COUNTED("read_bytes", "Read bytes", r.read_bytes) },
@@ -602,7 +603,7 @@ static struct facts facts_of(const struct track_result *r, const struct track_st
 		.charged_bytes = r->use_instead[0] ? -1 : memory_of_all(r),
 		.runs = 1 };
 	track_advise(&f.advice, r, style);
-	if (f.advice.cpus < 0)
+	if (f.advice.cpus < 0 || !r->gpu_known)
 		f.advice.gres[0] = '\0';
 	return f;
 }
@@ -678,7 +679,10 @@ static void print_text(struct str *out, const struct outline *o)
 		if (v->item->kind == ITEM_OPEN)
 			depth++;
 		else if (v->text || !*number)
-			str_addf(out, " %s", v->text ? v->text : "unknown");
+			str_addf(out, " %s",
+				v->text		? v->text
+				: v->item->none ? v->item->none
+						: "unknown");
 		else
 			str_addf(
 				out, " %s%s", number, real && !strchr(number, '.') ? ".0" : "");

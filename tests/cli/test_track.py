@@ -177,6 +177,13 @@ def test_a_scenario_that_is_missing_starts_no_command(tmp_path):
     assert run.returncode == 1 and run.stdout == "" and f"cannot open {tmp_path}/missing: No such file" in run.stderr
 
 
+def test_what_has_no_limit_is_not_unknown_and_unknown_cards_are_not_none():
+    run = track("-v", "--", "true")
+    allocation = run.stderr.split("Allocation:\n")[1].split("I/O:")[0]
+    assert "Memory (bytes): no limit\n" in allocation and "unknown" not in allocation
+    assert "   Gres: unknown\n" in run.stderr and report(command=["true"])[0]["slurm_advice"]["gres"] is None
+
+
 @pytest.mark.waits
 def test_a_driver_that_hangs_before_anything_was_seen(tmp_path):
     """Then it is not known whether a card was used: that is not "none"."""
