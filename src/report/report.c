@@ -204,7 +204,7 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 		next = arena_textf(
 			&r->texts, " Ask again in %s.", duration_text(HOUR_MS - seen_ms).text);
 	report_say(r, SENTENCE_VERDICT, "20% rule",
-		"No verdict yet: %s were observed, and a verdict needs an hour.%s",
+		"No verdict yet: %s observed, and a verdict needs an hour.%s",
 		duration_text(seen_ms).text, next);
 }
 

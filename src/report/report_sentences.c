@@ -456,8 +456,9 @@ static void add_energy(struct report *r)
 	if (isfinite(w->energy_known) && w->energy_known < 0.9995)
 		snprintf(known, sizeof(known), " (known for %.1f%% of it)",
 			100 * w->energy_known);
-	report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time%s%s%s",
-		w->energy_kwh, known, money, co2);
+	bool little = w->energy_kwh > 0 && w->energy_kwh < 0.005; /* would be 0.00 kWh */
+	report_say(r, SENTENCE_WASTE, "energy", "%.2f %s went into idle-held time%s%s%s",
+		w->energy_kwh * (little ? 1000 : 1), little ? "Wh" : "kWh", known, money, co2);
 }
 
 static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)

@@ -524,6 +524,14 @@ def test_partly_known_energy(store):
     assert report_json(path)["waste"]["energy_known"] == 0.75
 
 
+def test_a_little_energy_is_not_shown_as_none(store):
+    s = store()
+    host = s.host()
+    s.run(host, T, T + 60)
+    s.usage(T, s.card(host, 0, T, T + 60), IDLE_HELD, 60, joules=3600)
+    assert "energy      1.00 Wh went into idle-held time\n" in report(s.save())
+
+
 def test_energy_that_is_known_for_part_of_a_slot(store):
     """After a kill a slot is known in part, and counts with that part."""
     s = store()

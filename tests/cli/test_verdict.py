@@ -71,7 +71,7 @@ def test_squatting_is_judged(lab):
     assert "squatting" not in report(lab(6, name="none.db"))
 
 
-@pytest.mark.parametrize("minutes, says", [(54, "No verdict yet: 54 min were observed, and a verdict needs an hour."),
+@pytest.mark.parametrize("minutes, says", [(54, "No verdict yet: 54 min observed, and a verdict needs an hour."),
                                            (55, POLICY)])
 def test_an_hour_is_needed(lab, minutes, says):
     """The default window is an hour, of which the last ticks may be missing."""
@@ -88,7 +88,7 @@ def test_what_is_missing_is_said(lab):
     # The recorder has stopped: asking again does not help.
     assert "Ask again" not in report(young, now=T + 800)
     old = lab(60)
-    assert "No verdict yet: 20 min were observed, and a verdict needs an hour. A longer window has more: --since 1d." in \
+    assert "No verdict yet: 20 min observed, and a verdict needs an hour. A longer window has more: --since 1d." in \
         words(report(old, args=("--since", "20m"), now=T + HOUR))
 
 
