@@ -157,7 +157,8 @@ static void draw_cards(struct top_state *s)
 		top_frame_add_field(f, TOP_HEADING, "CARD", 5, true);
 		top_frame_add_field(f, TOP_HEADING, w.name ? "NAME" : "", w.name, true);
 		top_frame_add_field(f, TOP_HEADING, "USE", w.bar + 6, true);
-		top_frame_add_field(f, TOP_HEADING, "MEMORY GiB", w.bar + 10, true);
+		top_frame_add_field(
+			f, TOP_HEADING, w.bar ? "MEMORY GiB" : " MEM GiB", w.bar + 10, true);
 		top_frame_add_field(f, TOP_HEADING, "POWER", w.power, false);
 		top_frame_add_field(f, TOP_HEADING, "TEMP", 5, false);
 		top_frame_add_field(f, TOP_HEADING, " STATE", 1 + w.state, true);
@@ -403,8 +404,8 @@ static void draw_title(struct top_state *s)
 	if (s->no_signals && columns >= 70)
 		top_frame_addf(f, TOP_TITLE, "  (%s)", s->no_signals);
 	top_frame_fill(f, TOP_TITLE,
-		columns > strlen(when.text) + 1 ? columns - strlen(when.text) - 1 : 0);
-	top_frame_add(f, TOP_TITLE, when.text);
+		columns > strlen(when.text) + 2 ? columns - strlen(when.text) - 2 : 0);
+	top_frame_addf(f, TOP_TITLE, " %s", when.text);
 	top_frame_fill(f, TOP_TITLE, columns);
 	top_frame_end_line(f);
 }

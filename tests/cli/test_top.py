@@ -253,6 +253,13 @@ def test_a_terminal_that_cannot_be_drawn_on(lab, tmp_path, term, status, said):
     assert said in (tmp_path / "errors").read_text()
 
 
+def test_titles_do_not_touch_on_a_narrow_screen(lab):
+    title, *lines = lab(columns=40, rows=16).text().splitlines()
+    assert re.search(r"driver 560\S+ \d\d:", title), title
+    assert next(line for line in lines if line.startswith("CARD USE")).split() == ["CARD", "USE", "MEM", "GiB", "POWER", "TEMP",
+                                                                                   "STATE"]
+
+
 def test_f10_quits_too(lab):
     top = lab()
     top.press("F10")
