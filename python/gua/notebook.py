@@ -220,7 +220,7 @@ class Notebook:
         cell = Cell(number, source.strip(), span, (used, self.in_use()))
         self.begun = None
         lines = [line.split() for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        if all(words[0] == "%gua" for words in lines):
+        if all(words[0].strip("?") == "%gua" for words in lines):
             return
         self.cells.append(cell)
         if len(self.cells) > MOST_CELLS:
@@ -289,6 +289,7 @@ class Notebook:
 
     def off(self, _words):
         self.lines = False
+        print("gua: no more lines; %gua report still knows the cells")
 
     def ask_for(self, words):
         unknown = [word for word in words[1:] if word not in _frameworks.ON_REQUEST]
@@ -296,6 +297,7 @@ class Notebook:
             print(f"gua: %gua ask takes {' or '.join(_frameworks.ON_REQUEST)}; torch and cupy are always asked")
             return
         self.ask = tuple(dict.fromkeys((*self.ask, *words[1:])))
+        print(f"gua: {' and '.join(self.ask)} will be asked, once the program has started it")
 
     def report(self, words):
         order = words[1] if len(words) > 1 else "growth"
@@ -434,7 +436,8 @@ class Report:
 
     def heading(self):
         more = f", {self.dropped} older ones not kept" if self.dropped else ""
-        return f"{len(self.cells)} run{'s' * (len(self.cells) != 1)} of cells, sorted by {self.order}{more}"
+        first = f"the first {len(self.rows)} " if len(self.rows) < len(self.cells) else ""
+        return f"{len(self.cells)} run{'s' * (len(self.cells) != 1)} of cells, {first}sorted by {self.order}{more}"
 
     def __repr__(self):
         rows = self.table()

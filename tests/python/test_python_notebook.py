@@ -129,6 +129,7 @@ def test_quiet_cells_and_what_is_asked_for(cells):
     assert out[4].startswith("gua: In [5] ") and out[6].startswith("Out[7]: 4\ngua: In [7] ") and out[8] == ""
     assert "%gua has no command 'nonsense'" in out[9] and "%gua free NAME" in out[9]
     assert "sorts by growth, peak, time, not by 'quick'" in out[10]
+    assert "no more lines; %gua report still knows the cells" in out[7]
     assert "%gua ask takes jax or tensorflow" in out[11]
     assert "there is no name nosuch: nothing was dropped" in out[12]
 
@@ -210,6 +211,14 @@ def test_help_and_a_tracker_are_shown_as_people_ask_for_them(cells):
     out = cells("%load_ext gua", "print(get_ipython().find_line_magic('gua').__doc__)",
                 "import gua; t = gua.Tracker(disable_logs=True); t", "t.start(); t.stop(); t")
     assert "%gua report" in out[1] and "State: NEW" in out[2] and "Slurm       --mem=" in out[3]
+
+
+def test_a_report_says_that_it_is_cut_and_has_no_empty_lines(cells):
+    *_, ask, few, _, _, many = cells("%load_ext gua", *(f"x = {n}" for n in range(9)), "%gua?", "%gua ask jax", "%gua report",
+                                     "1", "2", "%gua report peak")
+    assert "gua: jax will be asked, once the program has started it" in ask
+    assert "9 runs of cells, sorted by growth" in few and few.count(" s  x = ") == 9
+    assert "11 runs of cells, the first 10 sorted by peak" in many
 
 
 def test_frameworks_are_not_imported_or_started(cells):
