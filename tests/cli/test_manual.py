@@ -44,6 +44,16 @@ def test_a_state_has_one_name_for_people():
         assert not re.search(r"\bfree\b|\bheld\b(?<!idle-held)", text), text
 
 
+@pytest.mark.same_path
+def test_pages_fit_on_a_terminal():
+    """No table is wider than its words allow: man would say so above the page."""
+    pages = [path for path in sorted((BUILD / "man").glob("*.[1-9]")) if "\n.TS" in path.read_text()]
+    assert len(pages) > 5
+    for path in pages:
+        run = subprocess.run(["groff", "-K", "utf8", "-t", "-man", "-T", "utf8", "-rLL=78n", path], capture_output=True, text=True)
+        assert (run.returncode, run.stderr) == (0, ""), path.name
+
+
 def test_every_command_has_a_page():
     assert commands()
     for name in commands():
