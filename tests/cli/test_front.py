@@ -260,8 +260,9 @@ def release(tmp_path):
         git("add", "-A")
         git("commit", "-q", "-m", path)
 
-    def run():
-        return subprocess.run([tree / "tools" / "release"], capture_output=True, text=True, env=environment, timeout=120)
+    def run(*words):
+        return subprocess.run([tree / "tools" / "release", *words], cwd=tmp_path, capture_output=True, text=True, env=environment,
+                              timeout=120)
     (tree / "tools").mkdir(parents=True)
     git("init", "-q")
     shutil.copy(ROOT / "tools" / "release", tree / "tools")
@@ -287,6 +288,14 @@ def test_a_release_is_made_of_what_is_committed(release):
     check = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=made, capture_output=True, text=True, check=True)
     assert check.stdout.count(": OK") == 7
     assert [path.name for path in (release.tree / "build").iterdir()] == ["release"], "left something behind"
+
+
+def test_a_release_replaces_no_folder_that_is_named(release, tmp_path):
+    (tmp_path / "mine").mkdir()
+    done = release("mine")
+    assert done.returncode == 1 and f"{tmp_path}/mine is there already" in done.stderr
+    assert (tmp_path / "mine").exists()
+    assert release("new").returncode == 0 and (tmp_path / "new" / "SHA256SUMS").exists()
 
 
 @pytest.mark.parametrize("path, text, why", [
