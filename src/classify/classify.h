@@ -69,9 +69,10 @@ struct held classify_held_at(
 void classify_leads(struct holder *holders, size_t n, int64_t at_ms);
 
 /* Finds the state of a card; a utilisation of NAN means that it cannot be read. Here it is
- * decided that a card is truly-idle, which people call free: for the recorder, and through the
- * store for pages and reports. Live views ask it in present/live_judge.c; `gua pick` has more
- * conditions, in pick_judge(). */
+ * decided that a card is truly-idle, which people call free: for the recorder (account.c) and
+ * so for reports, for live views (present/live_judge.c), pages (present/present_store.c) and
+ * imports. Elsewhere: `gua pick` has its own conditions in pick_judge(), and judge_sample() in
+ * fleet/sampled.c judges samples of other exporters. */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* How much of the memory in use on a card without a process may be the driver's own. */

@@ -23,8 +23,8 @@ struct tell_queue {
 int tell_make(struct arena *texts, const struct tell_queue *q, const struct notice *n,
 	struct policy_record *r, struct err *e);
 
-/* Makes an alarm for root, through the channels that reach administrators: mail, webhook and
- * command. */
+/* Makes an alarm for root, through the channels that reach administrators (`alarms` in
+ * channel_kinds). */
 int tell_alarm(struct arena *texts, const struct enforcer_step *s, const char *text,
 	struct policy_record *r, struct err *e);
 

@@ -37,8 +37,8 @@ struct filter_values {
 			.offset = offsetof(type, member.compute) },                            \
 	{                                                                                      \
 		OPTION_LIST, 0, "state", "STATE,...",                                          \
-			"only cards that are active, idle-held, truly-idle, use-unknown, "     \
-			"unobserved, suspect, lost, asleep or denied",                         \
+			"only cards that are active, idle-held, reserved, truly-idle, "        \
+			"use-unknown, unobserved, suspect, lost, asleep or denied",            \
 			.offset = offsetof(type, member.states), .words = filter_states        \
 	}
 

@@ -38,7 +38,9 @@ enum holder_look {
 struct holder_column {
 	/* Its key in JSON and CSV, its kind, its getter, and its title in gua who. */
 	struct column column;
-	int text, page; /* its place in gua who and on pages, from 1 on; 0: it is not there */
+	/* Its place in gua who and on pages, from 1 on; those with the same place stand in the
+	 * order of the table, gaps are allowed; 0: it is not there. */
+	int text, page;
 	const char *page_title;
 	const char *order; /* its name in the parameter `order` of a page; NULL: none */
 	bool down;	   /* sorting by it starts with the largest */
