@@ -15,7 +15,7 @@
 
 struct apart {
 	struct source_host base;
-	struct apart_site sites[SOURCE_KINDS_MAX];
+	struct apart_site *sites[SOURCE_KINDS_MAX];
 	size_t n_sites;
 	struct source_place *places; /* one for each site, shared with the helpers */
 	struct apart_manner manner;
@@ -304,11 +304,11 @@ static struct apart_site *find_site(
 	struct apart *a, const struct source_kind *kind, const struct source_options *options)
 {
 	for (size_t i = 0; i < a->n_sites; i++)
-		if (a->sites[i].kind == kind)
-			return &a->sites[i];
-	if (a->n_sites == SOURCE_KINDS_MAX)
+		if (a->sites[i]->kind == kind)
+			return a->sites[i];
+	struct apart_site *s = a->n_sites < SOURCE_KINDS_MAX ? malloc(sizeof(*s)) : NULL;
+	if (!s)
 		return NULL;
-	struct apart_site *s = &a->sites[a->n_sites];
 	*s = (struct apart_site){ .kind = kind,
 		.options = *options,
 		.place = &a->places[a->n_sites],
@@ -318,7 +318,7 @@ static struct apart_site *find_site(
 	s->options.name = kind->name;
 	s->options.host = NULL;
 	s->options.place = s->place;
-	a->n_sites++;
+	a->sites[a->n_sites++] = s;
 	return s;
 }
 
@@ -326,8 +326,7 @@ static int open_source(struct source_host *h, struct source **source,
 	const struct source_kind *kind, const struct source_options *options, struct err *e)
 {
 	struct apart_site *s = find_site((struct apart *)h, kind, options);
-	return s ? apart_source_open(source, s, e)
-		 : err_set(e, ERR_WORLD, "too many kinds of sources");
+	return s ? apart_source_open(source, s, e) : err_memory(e);
 }
 
 static void interrupt(struct source_host *h)
@@ -368,7 +367,7 @@ static size_t stuck(struct source_host *h, struct source_stuck *out, size_t max)
 	struct apart *a = (struct apart *)h;
 	size_t n = 0;
 	for (size_t i = 0; i < a->n_sites; i++) {
-		struct apart_site *s = &a->sites[i];
+		struct apart_site *s = a->sites[i];
 		apart_left_check(&s->left, clock_monotonic_us());
 		size_t before = n;
 		n += apart_left_list(&s->left, out + n, max - n);
@@ -383,7 +382,7 @@ void apart_remember(struct apart *a, const struct source_stuck *one)
 	struct left_process process = { .pid = one->pid,
 		.pidfd = (int)syscall(SYS_pidfd_open, one->pid, 0) };
 	for (size_t i = 0; process.pidfd >= 0 && i < a->n_sites; i++) {
-		struct apart_site *s = &a->sites[i];
+		struct apart_site *s = a->sites[i];
 		if (strcmp(s->kind->name, one->kind) != 0)
 			continue;
 		apart_left_add(&s->left, process, one->card.index >= 0 ? &one->card : NULL,
@@ -400,7 +399,7 @@ void apart_remember(struct apart *a, const struct source_stuck *one)
 void apart_stop(struct apart *a)
 {
 	for (size_t i = 0; i < a->n_sites; i++)
-		apart_site_end(&a->sites[i]);
+		apart_site_end(a->sites[i]);
 }
 
 /* Starts the helpers of the sources in the options; if that fails, opening one reports why. */
@@ -466,8 +465,10 @@ void apart_free(struct apart *a)
 	if (!a)
 		return;
 	apart_stop(a);
-	for (size_t i = 0; i < a->n_sites; i++)
-		apart_left_finish(&a->sites[i].left);
+	for (size_t i = 0; i < a->n_sites; i++) {
+		apart_left_finish(&a->sites[i]->left);
+		free(a->sites[i]);
+	}
 	if (a->places)
 		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
 	if (a->stop_fd >= 0)
