@@ -465,8 +465,6 @@ static void origin_read(
  * owners_describe() asks the user database for the name. Labels, titles, notebooks and origins
  * are claims of the process or of its manager: they are shown, and decide nothing. */
 
-enum { CGROUP_CAP = 16 * 1024 };
-
 /* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), systemd's dynamic
  * ones, and nobody. Subordinate uids begin at SUB_UID_MIN. */
 enum {
@@ -519,10 +517,10 @@ static int identify_hidden(int handle, int why, struct process_id *id)
 }
 
 /* Reads the command line and the origin of the process, which may block. */
-static void read_work(struct origin_known *known, struct process_id *id)
+static void read_work(
+	struct origin_known *known, char bytes[PROC_ARGUMENTS_CAP], struct process_id *id)
 {
-	char bytes[PROC_ARGUMENTS_CAP];
-	ssize_t n = proc_read_arguments(known->handle, 0, bytes, sizeof(bytes));
+	ssize_t n = proc_read_arguments(known->handle, 0, bytes, PROC_ARGUMENTS_CAP);
 	size_t len = n < 0 ? 0 : (size_t)n;
 	command_text(id->command, sizeof(id->command), bytes, len, known->stat);
 	known->kernel = command_kernel(id->notebook, sizeof(id->notebook), bytes, len);
@@ -539,7 +537,7 @@ static int identify(int proc, bool brief, struct process_id *id, struct cgroup_l
 {
 	struct proc_stat stat;
 	struct proc_status status;
-	char bytes[CGROUP_CAP];
+	char bytes[PROC_ARGUMENTS_CAP]; /* of the cgroups, then the arguments */
 	int handle = proc_open_process(proc, id->pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
@@ -560,7 +558,7 @@ static int identify(int proc, bool brief, struct process_id *id, struct cgroup_l
 		command_text(id->command, sizeof(id->command), "", 0, &stat);
 		origin_read(&id->origin, &known, id->job);
 	} else {
-		read_work(&known, id);
+		read_work(&known, bytes, id);
 	}
 	close(handle);
 	return 0;
