@@ -620,30 +620,37 @@ static int rehearse(const struct daemon *d, struct err *e)
 	return cmd_print(d->self, &out);
 }
 
-/* Sets the defaults of options that were not given. */
-static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e)
+/* Sets the defaults of options that were not given. Paths are kept in `texts`: on the stack
+ * they would be in memory for as long as the recorder runs. */
+static int set_defaults(struct values *v, struct arena *texts, struct err *e)
 {
+	char path[PATH_MAX];
 	bool named_clock = !strcmp(v->clock, "real") || !strcmp(v->clock, "virtual");
 	const char *none = NULL;
 	v->conf.file = configure_named(v->conf.file);
+	v->o.source.nvml_path = cmd_nvml_path(v->o.source.nvml_path);
+	bool by_path = v->o.source.nvml_path && strchr(v->o.source.nvml_path, '/');
 	const char **all[] = { &v->o.db, &v->log_file, &v->pid_file, &v->o.source.scenario,
-		named_clock ? &none : &v->clock, &v->o.source.root, &v->conf.file };
+		named_clock ? &none : &v->clock, &v->o.source.root, &v->conf.file,
+		by_path ? &v->o.source.nvml_path : &none };
 	int rc = 0;
 	if (v->o.db && !*v->o.db)
 		return err_set(e, ERR_USAGE, "--db needs a path");
 	if (!v->o.db) {
-		rc = choose_db_own(paths[7], PATH_MAX, e);
-		v->o.db = paths[7];
+		rc = choose_db_own(path, PATH_MAX, e);
+		v->o.db = arena_text(texts, path);
 		v->default_db = true;
 		if (geteuid() == 0 && !v->pid_file && strcmp(v->o.db, SYSTEM_DB) == 0)
 			v->pid_file = "/run/gua/gua.pid";
 	}
 	/* A background process runs in the root directory. */
-	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++)
-		rc = file_make_absolute(all[i], paths[i], e);
-	v->o.source.nvml_path = cmd_nvml_path(v->o.source.nvml_path);
-	if (!rc && v->o.source.nvml_path && strchr(v->o.source.nvml_path, '/'))
-		rc = file_make_absolute(&v->o.source.nvml_path, paths[8], e);
+	for (size_t i = 0; !rc && i < sizeof(all) / sizeof(all[0]); i++) {
+		rc = file_make_absolute(all[i], path, e);
+		if (*all[i] == path)
+			*all[i] = arena_text(texts, path);
+	}
+	if (!rc && texts->failed)
+		rc = err_memory(e);
 	if (rc || source_make_absolute(&v->o.source.name, v->source_name, e) ||
 		source_check(v->o.source.name, v->o.source.scenario, false, e))
 		return e->code;
@@ -690,13 +697,13 @@ static int run(struct daemon *d, struct err *e)
 
 static int run_daemon(const struct call *call, struct err *e)
 {
-	char paths[9][PATH_MAX];
+	struct arena texts = { 0 };
 	struct daemon d = { .self = call->self,
 		.v = *(const struct values *)call->values,
 		.now = configure_like(call->conf),
 		.wait_fd = -1 };
 	d.now.recorder = true;
-	int rc = set_defaults(&d.v, paths, e);
+	int rc = set_defaults(&d.v, &texts, e);
 	d.now.root = d.v.o.source.root;
 	if (!rc)
 		rc = read_first(&d, e);
@@ -704,6 +711,7 @@ static int run_daemon(const struct call *call, struct err *e)
 		rc = run(&d, e);
 	configure_finish(&d.now);
 	configure_finish(&d.next);
+	arena_finish(&texts);
 	return rc;
 }
 
