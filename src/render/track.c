@@ -324,8 +324,11 @@ static void say_gpu(
 		} else if (r->gpu_known && r->use_instead[0]) {
 			str_add(out, " in this process tree");
 		} else if (r->gpu_known) {
-			str_addf(out, ": no card was used; this host has %lld",
-				(long long)r->gpu_count);
+			str_addf(out, ": no card was used; this host has %lld%s",
+				(long long)r->gpu_count,
+				r->n_cards || !r->gpu_count
+					? ""
+					: ", which CUDA_VISIBLE_DEVICES or permissions hide");
 		}
 		str_addf(out, "\n" LABEL "%s\n", "GPU time", why);
 		return;

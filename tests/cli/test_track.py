@@ -849,6 +849,8 @@ def test_cards_that_cuda_does_not_show_are_not_the_commands(tmp_path, visible, e
     assert cards_of(result) == (4, len(expected), expected)
     if visible == "1":  # nothing of the stranger on card 0; null when the command ended before a sample
         assert not result["gpu_utilization"]["gpu_percentages"]["max_sum_percent"]
+    said = gua("track", "--disable-logs", "--", "true", env=env).stderr
+    assert ("this host has 4, which CUDA_VISIBLE_DEVICES or permissions hide\n" in said) == (not expected)
 
 
 def test_all_cards_where_asked_for_or_as_gpu_tracker(tmp_path):

@@ -115,7 +115,10 @@ static void test_why_there_is_nothing_about_cards(void **state)
 	r.n_cards = 0;
 	r.gpu_ram[TRACK_COMBINED] = 0;
 	r.gpu_active_s = r.gpu_idle_held_s = 0;
-	check_gpu(&r, "none: no card was used; this host has 2", "none");
+	check_gpu(&r,
+		"none: no card was used; this host has 2, which CUDA_VISIBLE_DEVICES or "
+		"permissions hide",
+		"none");
 	r.gpu_ram[TRACK_COMBINED] = -1;
 	r.gpu_active_s = r.gpu_idle_held_s = NAN;
 	check_gpu(&r, "unknown: the driver does not report it",
