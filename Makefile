@@ -6,7 +6,7 @@
 #   make test-all the same with every test in both builds; some minutes more
 #   make setup    install the Debian packages that building and testing need
 #   make install  PREFIX=/usr/local DESTDIR=
-#   make uninstall  remove what make install has installed, and no data
+#   make uninstall  remove what make install has installed, and no data; with PREFIX=: only there
 #   make deb      build Debian packages in build-deb/
 #   make rpm      build rpm packages in build-rpm/, and try them in a scratch root
 #   make html     write the manual as HTML pages: build/html/index.html
@@ -94,7 +94,7 @@ install: build/build.ninja
 	@DESTDIR="$(DESTDIR)" tools/install build "$(PREFIX)"
 
 uninstall:
-	@tools/uninstall build
+	@DESTDIR="$(DESTDIR)" tools/uninstall build $(if $(filter command environment,$(firstword $(origin PREFIX))),"$(PREFIX)")
 
 deb:
 	@tools/setup deb

@@ -55,6 +55,25 @@ def test_what_was_installed_is_removed_again(tools, tmp_path):
     assert done.returncode == 1 and "make install" in done.stderr
 
 
+def test_only_the_prefix_that_is_named_is_removed(tools, tmp_path):
+    """make uninstall PREFIX=/other removed what was installed elsewhere."""
+    roots = [str(tmp_path / name) for name in ("one", "two")]
+    for root in roots:
+        assert tools("install", "/usr/local", DESTDIR=root).returncode == 0
+    before = tree(tmp_path / "one")
+    done = tools("uninstall", "/opt/other")
+    assert done.returncode == 1 and "Nothing was installed below /opt/other" in done.stderr
+    assert tree(tmp_path / "one") == tree(tmp_path / "two") == before
+    done = tools("uninstall", "/usr/local/", DESTDIR=roots[1])
+    assert done.returncode == 0, done.stderr
+    assert tree(tmp_path / "one") == before and not any(path.startswith("usr/local/") for path in tree(tmp_path / "two"))
+    assert tools("uninstall", "/usr/local", DESTDIR=roots[0]).returncode == 0
+    assert tree(tmp_path / "one") == []
+    # The rest of the list: what is outside of the prefix.
+    tools("uninstall")
+    assert not any((tmp_path / "two" / path).is_symlink() for path in tree(tmp_path / "two"))
+
+
 def installed_places():
     """Where everything that is installed is in a package: below usr, whatever the prefix, the library and the Python."""
     done = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
