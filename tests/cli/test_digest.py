@@ -183,8 +183,8 @@ def mailed(tmp_path):
 
     def run(**env):
         done = subprocess.run([BUILD / "dist" / "mail-digest"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
-                              env=clean_environment(PATH=os.environ["PATH"], GUA=str(GUA), SENDMAIL=str(sendmail),
-                                                    **{"GUA_DB": str(db), **env}))
+                              env=clean_environment(PATH=os.environ["PATH"], GUA=str(GUA),
+                                                    **{"SENDMAIL": str(sendmail), "GUA_DB": str(db), **env}))
         return done, [path.read_text() for path in sorted(tmp_path.glob("letter.*"))]
     run.me = me
     return run
@@ -230,6 +230,13 @@ def test_the_first_letter_is_about_the_first_days(mailed, tmp_path):
 def test_without_a_report_there_is_no_letter(mailed, tmp_path):
     done, letters = mailed(GUA_DB=str(tmp_path / "none.db"))
     assert done.returncode != 0 and letters == [] and "none.db" in done.stderr
+
+
+def test_without_a_mail_server_it_says_what_to_do(mailed):
+    done, letters = mailed(SENDMAIL="/nowhere/sendmail")
+    assert done.returncode == 1 and letters == []
+    assert done.stderr == "no mail can be sent: there is no /nowhere/sendmail; install a mail server, or name its program " \
+                          "with SENDMAIL=\n"
 
 
 def test_units_name_what_is_installed():
