@@ -23,10 +23,10 @@ static const struct {
 	{ SQLITE_LOCKED, ERR_BUSY, "it is locked by another program" },
 	{ SQLITE_PROTOCOL, ERR_BUSY, "it is locked by another program" },
 	{ SQLITE_CORRUPT, ERR_WORLD,
-		"the file is damaged; run `gua doctor`, then move it away or restore a copy" },
+		"the file is damaged; stop what writes it, then move it away or restore a "
+		"copy" },
 	{ SQLITE_NOTADB, ERR_WORLD,
-		"the file is damaged or not a database; run `gua doctor`, then move it away or "
-		"restore a copy" },
+		"the file is damaged or not a database; move it away or restore a copy" },
 	{ SQLITE_NOMEM, ERR_WORLD, TOO_MUCH_MEMORY },
 	{ SQLITE_INTERRUPT, ERR_WORLD, TOO_MUCH_WORK },
 };
@@ -88,8 +88,8 @@ const char *sql_why(sqlite3 *db)
 	int rc = sqlite3_errcode(db) & 0xff;
 	if (is_no_space(why_system(db, rc)))
 		rc = SQLITE_FULL;
-	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB) /* gua doctor examines stores only */
-		return rc == SQLITE_CORRUPT ? "the file is damaged" : "it is not a database";
+	if (rc == SQLITE_NOTADB)
+		return "it is not a database";
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
 		if (failures[i].rc == rc)
 			return failures[i].why;

@@ -273,13 +273,14 @@ def test_a_running_recorder(host, doctor, background):  # noqa: F811
 
 
 def test_a_damaged_store(host, doctor, tmp_path):
-    """`gua report` sends people here when SQLite finds a store damaged."""
+    """Both gua doctor and the other commands say what to do."""
     damaged = tmp_path / "damaged.db"
     assert gua("demo", "--ticks", 20, "--db", damaged).returncode == 0
     os.truncate(damaged, damaged.stat().st_size // 2)
     answer, process = doctor(host(), db=damaged)
     assert only(answer, "store")["text"] == f"{damaged} is damaged, or cannot be read" and process.returncode == 1
     assert "restore a copy" in only(answer, "store")["advice"]
+    assert "is damaged; stop what writes it, then move it away or restore a copy\n" in gua("report", "--db", damaged).stderr
 
 
 def test_the_faults_of_a_running_recorder(host, doctor, background):  # noqa: F811

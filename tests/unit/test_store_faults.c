@@ -304,8 +304,8 @@ static void test_damaged(void **state)
 	overwrite(w->path, 2048);
 	world_fill(w, minute + 60, 1000, 1);
 	assert_int_equal(write_tick(s, &w->tick, &e), ERR_WORLD);
-	assert_says(
-		e.text, "the file is damaged; run `gua doctor`, then move it away or restore");
+	assert_says(e.text,
+		"the file is damaged; stop what writes it, then move it away or restore");
 	assert_says(e.text, w->path);
 	/* The copy comes back, and the recorder goes on. */
 	assert_int_equal(rename(copy, w->path), 0);
