@@ -212,6 +212,8 @@ def test_a_unix_socket(tmp_path, db):
     process = start(tmp_path, "--db", db, "--listen", f"unix:{path}")
     wait_for(lambda: "listening" in (tmp_path / "raw.log").read_text())
     assert raw(path, ASK).startswith(b"HTTP/1.1 200")
+    # What ps shows says whose process it is.
+    assert b"/gua-serve\0--db\0" in pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes()
     # A server that answers keeps its socket.
     assert "Address already in use" in gua("serve", "--db", db, "--listen", f"unix:{path}").stderr
     process.terminate()

@@ -45,9 +45,13 @@ bool hand_over_path(const char *name, char path[PATH_MAX])
 
 int hand_over(const char *name, char **argv, struct err *e)
 {
-	char path[PATH_MAX];
-	if (hand_over_path(name, path))
+	char path[PATH_MAX], *word = argv[0];
+	if (hand_over_path(name, path)) {
+		if (strcmp(word, name) == 0) /* ps shows whose process it is */
+			argv[0] = path;
 		execv(path, argv);
+		argv[0] = word;
+	}
 	return err_set(e, ERR_WORLD,
 		"the program gua-%s is not installed; install the package gua-%s, or build gua "
 		"with the option %s",
