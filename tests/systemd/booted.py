@@ -326,7 +326,8 @@ def test_purging_the_packages_stops_all_and_keeps_the_data(machine):
     machine.run("systemctl", "start", "gua-serve.service")
     assert machine.show("ActiveState", "gua-end.socket") == "active"
     names = [path.name.split("_")[0] for path in packages(NEW)]
-    machine.run("dpkg", "--purge", *names)
+    said = machine.run("dpkg", "--purge", *names).stdout
+    assert "Kept, with the users who own it: /var/lib/gua\n" in said
     assert not re.search(r"^.[^n]\s+gua\b", machine.run("dpkg", "--list").stdout, re.MULTILINE)
     assert machine.run("systemctl", "cat", "gua", check=False).returncode != 0
     left = machine.run("systemctl", "list-units", "--plain", "--no-legend", "--state=active,activating", "gua*").stdout
