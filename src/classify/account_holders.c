@@ -72,14 +72,15 @@ static void add_holding(struct account *a, const struct account_part *p, size_t 
 	struct holder *h = &on->holders[i];
 	struct holding_sum *sum = ledger_holding(on->ledger, p->slot, a->card, h->process);
 	enum holder_state own = classify_holder(p->state, h->own_state);
-	if (own == HOLDER_ACTIVE && !is_unused(a, h))
+	bool unused = is_unused(a, h);
+	if (own == HOLDER_ACTIVE && !unused)
 		h->last_active_ms = p->to_ms;
 	if (on->spells) {
 		const struct spell_piece piece = { .process = h->process,
 			.from_ms = p->from_ms,
 			.to_ms = p->to_ms,
-			.state = classify_holder(p->state, h->own_state),
-			.unused = is_unused(a, h),
+			.state = own,
+			.unused = unused,
 			.mem_bytes = h->mem_bytes,
 			.metered_ms = p->metered ? share_ms : 0 };
 		idle_spells_take(on->spells, &piece);

@@ -15,11 +15,6 @@ bool classify_is_holder(unsigned kind, const struct rules *rules)
 	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
 }
 
-bool classify_holder_counts(const struct holder *h, int64_t at_ms)
-{
-	return h->from.at <= at_ms && at_ms < h->to.at;
-}
-
 static bool holds(const struct holder *h, int64_t at_ms, enum sureness sure)
 {
 	if (sure == HELD_SURELY)
@@ -488,19 +483,5 @@ void classify_moment(
 		h->own_state = !idle  ? h->user_state
 			       : much ? HOLDER_IDLE_HELD
 				      : HOLDER_TRULY_IDLE;
-	}
-}
-
-enum holder_state classify_holder(enum card_state card, enum holder_state when_active)
-{
-	switch (card) {
-	case CARD_ACTIVE:
-		return when_active;
-	case CARD_IDLE_HELD:
-		return HOLDER_IDLE_HELD;
-	case CARD_USE_UNKNOWN:
-		return HOLDER_USE_UNKNOWN;
-	default:
-		return HOLDER_TRULY_IDLE;
 	}
 }

@@ -59,7 +59,12 @@ enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 
 /* Whether a process of this kind (process_kind bits) is a holder. */
 bool classify_is_holder(unsigned kind, const struct rules *rules);
-bool classify_holder_counts(const struct holder *h, int64_t at_ms);
+/* Like classify_holder(), asked for each holder and each piece of time. */
+static inline bool classify_holder_counts(const struct holder *h, int64_t at_ms)
+{
+	return h->from.at <= at_ms && at_ms < h->to.at;
+}
+
 /* Adds a holder with this much memory; -1: unknown. */
 void classify_held_add(struct held *held, int64_t mem_bytes);
 struct held classify_held_at(
@@ -129,4 +134,17 @@ void classify_moment(
 	struct holder *holders, size_t n, bool unexplained, const struct rules *rules);
 
 /* Returns the state of a holder; `when_active` is its state on an active card. */
-enum holder_state classify_holder(enum card_state card, enum holder_state when_active);
+static inline enum holder_state classify_holder(
+	enum card_state card, enum holder_state when_active)
+{
+	switch (card) {
+	case CARD_ACTIVE:
+		return when_active;
+	case CARD_IDLE_HELD:
+		return HOLDER_IDLE_HELD;
+	case CARD_USE_UNKNOWN:
+		return HOLDER_USE_UNKNOWN;
+	default:
+		return HOLDER_TRULY_IDLE;
+	}
+}
