@@ -59,10 +59,10 @@ void str_addf(struct str *s, const char *format, ...)
 
 void str_add_repeat(struct str *s, const char *text, size_t times)
 {
-	size_t len = strlen(text);
-	if (times == 0)
+	size_t len = times ? strlen(text) : 0;
+	if (len == 0)
 		return;
-	if (len && times > SIZE_MAX / 2 / len) {
+	if (times > SIZE_MAX / 2 / len) {
 		s->failed = true;
 		return;
 	}
