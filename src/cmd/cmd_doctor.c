@@ -195,7 +195,7 @@ static void examine_store(const struct host *x, struct findings *f)
 	if (low)
 		finding_advise(row, "make room, or put the store elsewhere with --db PATH; a "
 				    "year of 12 cards takes about 30 MiB");
-	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
+	if (now.pid == 0 && faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
 		finding_advise(finding_add(f, FINDING_WARNING, "store",
 				       "%s cannot be written: %s", dir, strerror(errno)),
 			"to record, run gua as its owner or choose another place with --db "
@@ -575,17 +575,17 @@ static int run_doctor(const struct call *call, struct err *e)
 {
 	const struct doctor_options *o = call->values;
 	struct source_list list;
-	char db[PATH_MAX];
+	struct chosen_db chosen;
 	if (source_check(o->from.name, o->from.scenario, false, e) != 0 ||
 		source_list_read(&list, o->from.name, false, e) != 0)
 		return e->code;
 	if (o->capture)
 		return capture(call->self, o, e);
-	if (!o->db && choose_db_own(db, sizeof(db), e) != 0)
+	if (!o->db && choose_db_to_read(&chosen, e) != 0)
 		return e->code;
 	/* The findings report fallbacks, so they need not be logged too. */
 	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
-	return examine_all(call, &list, o->db ? o->db : db, e);
+	return examine_all(call, &list, o->db ? o->db : chosen.path, e);
 }
 
 const struct command cmd_doctor = {

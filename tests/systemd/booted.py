@@ -226,6 +226,8 @@ def test_two_recorders_do_not_confuse_the_views(machine):
     assert len(re.findall(rf"\b{pid}\b", machine.run("gua", "who", as_user="alice").stdout)) == 1
     assert len(re.findall("A100", machine.run("gua", "stat", as_user="alice").stdout)) == 2
     assert "/var/lib/gua/gua.db" in machine.run("gua", "status", as_user="alice").stdout
+    examined = " ".join(machine.run("gua", "doctor", as_user="alice", check=False).stdout.split())
+    assert "/var/lib/gua/gua.db is a store of gua, and a recorder is running on it" in examined
     machine.run("gua", "stop", "--db", "/home/alice/own.db", as_user="alice")
     assert machine.show("ActiveState") == "active"
 
