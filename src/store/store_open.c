@@ -217,8 +217,8 @@ static int open_store(sqlite3 **db, const struct foreign_file *file, struct err 
 		return kind;
 	if (kind == STORE_MISSING)
 		return err_set(e, ERR_WORLD,
-			"there is no store at %s; record with 'gua start', or give the path of "
-			"a store",
+			"there is no store at %s; record with 'gua start' or, as a service, "
+			"'sudo gua install', or give the path of a store",
 			file->path);
 	if (kind == STORE_EMPTY)
 		return err_set(
