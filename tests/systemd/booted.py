@@ -288,6 +288,8 @@ def test_a_session_is_ended_by_the_program_that_may(machine):
     assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
     logged = machine.run("gua", "enforce", "log", as_user="alice").stdout
     assert re.search("end.*idle", logged), logged
+    refused = machine.run("gua", "enforce", "disarm", as_user="alice", check=False)
+    assert refused.returncode == 1 and "policy.db: Permission denied; run this as root" in refused.stderr
     # Nobody else may ask gua-end.
     done = machine.run("python3", "-c", "import socket; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)"
                        ".connect('/run/gua-end/socket')", as_user="alice", check=False)

@@ -100,7 +100,8 @@ static int open_writer(struct policy_file *f, struct err *e)
 			"systemctl enable --now gua-enforce",
 			f->path);
 	if (fd < 0)
-		return err_set(e, ERR_WORLD, "cannot make %s: %s", f->path, strerror(errno));
+		return err_set(e, ERR_WORLD, "cannot write %s: %s%s", f->path, strerror(errno),
+			errno == EACCES ? "; run this as root" : "");
 	close(fd);
 	if (sqlite3_open_v2(f->path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
 		    NULL) != SQLITE_OK ||
