@@ -12,6 +12,7 @@
 #include "store/sql.h"
 #include "store/store.h"
 #include "upgrade_4.h"
+#include "upgrade_5.h"
 #include "views.h"
 
 /* What an older version needs. An empty file (version 0) gets the newest schema at once. */
@@ -44,6 +45,8 @@ static int make_schema(sqlite3 *db, int64_t version)
 	int rc = sql_exec(db, version == 0 ? schema_sql : drop_views_sql);
 	for (int64_t i = version; i > 0 && rc == SQLITE_OK && i < STORE_VERSION; i++)
 		rc = sql_exec(db, versions[i].upgrade);
+	if (rc == SQLITE_OK && version > 0)
+		rc = sql_exec(db, upgrade_5_sql);
 	if (rc == SQLITE_OK && version > 0 && version < FIRST_WITH_SUMS &&
 		!(sums_find(db, &hours) && sums_make(db, hours)))
 		rc = sqlite3_errcode(db);
@@ -51,6 +54,17 @@ static int make_schema(sqlite3 *db, int64_t version)
 		rc = sql_exec(db, views_sql);
 	snprintf(number, sizeof(number), "PRAGMA user_version = %d", STORE_VERSION);
 	return rc == SQLITE_OK ? sql_exec(db, number) : rc;
+}
+
+/* Whether the file must be changed before it is written. The first files of version 5 have no
+ * row numbers in open_spell. */
+static bool is_old(sqlite3 *db, int64_t version)
+{
+	static const char count[] =
+		"SELECT count(*) FROM sqlite_master WHERE name = 'open_spell' AND sql LIKE "
+		"'%WITHOUT ROWID'";
+	return version < STORE_VERSION ||
+	       (version == STORE_VERSION && sql_value(db, count, 0, NULL) > 0);
 }
 
 /* All in one transaction. The version is read again inside it, because another program may have
@@ -61,7 +75,7 @@ static int upgrade(sqlite3 *db, int64_t *version)
 	if (rc != SQLITE_OK)
 		return rc;
 	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
-	if (rc == SQLITE_OK && identify_knows(*version) && *version < STORE_VERSION)
+	if (rc == SQLITE_OK && identify_knows(*version) && is_old(db, *version))
 		rc = make_schema(db, *version);
 	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
 }
@@ -79,7 +93,7 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "open", path);
 	if (version == 0 && sql_exec(db, "PRAGMA page_size = 1024") != SQLITE_OK)
 		return sql_fail(e, db, "make", path);
-	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
+	if (is_old(db, version) && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
 	return identify_knows(version) ? 0 : identify_refuse_version(path, version, e);
 }

@@ -208,3 +208,27 @@ def test_an_older_store_is_brought_up_to_date(version_4, store):
     after = report_of(version_4)
     check_old_report(after)
     assert after["gpus"][:2] == before["gpus"] and after["identities"] == before["identities"]
+
+
+@pytest.mark.waits
+def test_an_early_store_of_this_version_is_brought_up_to_date(tmp_path):
+    """Its holders, open spells and totals of users were in tables without row numbers, which the recorder needs now."""
+    path = tmp_path / "early.db"
+    words = ["daemon", "--source", "sim", "--ticks", "1", "--interval", "1s", "--db", path]
+    assert gua(*words).returncode == 0
+    db = sqlite3.connect(path)
+    new = {}
+    for name in "holder", "open_spell", "total_user":
+        (new[name],) = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+        key = "" if "PRIMARY KEY" in new[name] else ", PRIMARY KEY (gpu, process)"
+        db.executescript(f"CREATE TABLE kept AS SELECT * FROM {name}; DROP TABLE {name}; {new[name][:-1]}{key}) WITHOUT ROWID;"
+                         f"INSERT INTO {name} SELECT * FROM kept; DROP TABLE kept;")
+    (before,) = db.execute("SELECT sum(presence_ms) FROM total_user").fetchone()
+    db.close()
+    done = gua(*words)
+    assert done.returncode == 0, done.stderr
+    db = sqlite3.connect(path)
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID' AND name IN (?, ?, ?)",
+                      tuple(new)).fetchone() == (0,)
+    assert db.execute("SELECT sum(presence_ms) FROM total_user").fetchone()[0] > before > 0
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
