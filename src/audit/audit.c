@@ -1,5 +1,4 @@
-/* Makes an audit: the steps that fill it from stores, what every engine adds to it, and what
- * its time costs. */
+/* Makes an audit: the steps that fill it from stores, what engines add, what its time costs. */
 #include "audit/audit.h"
 
 #include "audit/gather.h"

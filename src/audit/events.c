@@ -1,5 +1,4 @@
-/* Reads events from stores, and the times without a recorder, which come from the runs; counts
- * them by kind. */
+/* Reads events from stores, and times without a recorder from the runs; counts them by kind. */
 
 #include "audit/gather.h"
 
@@ -15,8 +14,7 @@
 	"coalesce(how, '') FROM " RUNS                                                         \
 	" WHERE before_ms < started_ms AND started_ms >= ?1 AND started_ms < ?2"
 
-/* Writes the text of a time without a recorder: the store has only the way in which the run
- * before it ended. */
+/* Writes the text of a time without a recorder: the store only has how the run before ended. */
 static void explain_off(struct event_row *row)
 {
 	char how[24];

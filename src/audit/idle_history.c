@@ -103,8 +103,7 @@ enum {
 /* The short processes that share a row (store/crowd.h). */
 #define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
 
-/* An idle stretch without a holder belongs to an earlier run, on a card that has not been
- * listed since. */
+/* An idle stretch without a holder is of an earlier run, on a card not listed since. */
 #define UNLISTED                                                                               \
 	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
 	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"

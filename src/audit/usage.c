@@ -66,8 +66,7 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	return card;
 }
 
-/* Whether the hours of the week must be read for some cards only. Those of users come from
- * holdings. */
+/* Whether hours of the week are read for some cards only. Those of users are in holdings. */
 static bool has_own_hours(const struct gather *g)
 {
 	return restriction_of_cards(&g->q->only) && !restriction_of_users(&g->q->only);

@@ -468,8 +468,7 @@ static int choose(struct search *s, struct err *e)
 }
 
 /* Reads the cards repeatedly, at growing intervals, until there are enough or the time is over.
- * A driver that fails in the meantime may come back, so the wait continues; that it does is
- * said once. */
+ * A driver that fails in between may come back, so the wait continues; that is said once. */
 static int choose_in_time(struct search *s, struct err *e)
 {
 	struct live_session *session = s->session;

@@ -27,8 +27,7 @@ enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
 /* timeout(1) and others send a signal both to the process and to its group; within this time
  * the two count as one. */
 #define SAME_REQUEST_US 100000
-/* How many times in a row the user must press Ctrl-C while the command is stuck, before gua
- * leaves it. */
+/* How many times the user must press Ctrl-C while the command is stuck, until gua leaves it. */
 #define STUCK_REQUESTS 3
 /* How long the tracking file waits for the driver's first answer. */
 #define DRIVER_S 5
@@ -94,8 +93,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 }
 
 /* Returns the value in the environment of the command, which is gua's own; with --pid, of that
- * process when it was started. NULL: not set, not needed, or it cannot be read. The caller
- * frees it. */
+ * process at its start. NULL: not set, needed or readable. The caller frees it. */
 static char *variable(const struct track_values *v, const char *name)
 {
 	struct track_values copy = *v;
@@ -118,8 +116,7 @@ static char *variable(const struct track_values *v, const char *name)
 	return value;
 }
 
-/* The header of the tracking file names the units, so "auto" must be decided before the first
- * sample. */
+/* The head of the tracking file names the units: "auto" is decided before the first sample. */
 static const char *fixed_unit(const char *name, const char *instead)
 {
 	return strcmp(name, "auto") == 0 ? instead : name;

@@ -1,5 +1,4 @@
-/* gua who: lists the processes that hold the cards now, how much they hold, and how long they
- * have been idle. */
+/* gua who: lists who holds the cards now, how much, and idle for how long. */
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"
 #include "view/who.h"

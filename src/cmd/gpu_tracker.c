@@ -1,5 +1,4 @@
-/* gpu-tracker: accepts that tool's command line (--execute, sub-track) with its defaults, and
- * runs gua track. */
+/* gpu-tracker: takes that tool's command line and defaults, and runs gua track. */
 #include "cmd/cmd_track.h"
 #include "version.h"
 

@@ -73,8 +73,7 @@ bool settings_same(const struct setting *a, const struct setting *b)
 	       (!a->key || a->key->value.name || strcmp(a->name, b->name) == 0);
 }
 
-/* Adds a setting. One that the same file has already is an error, unless it may be there
- * several times. */
+/* Adds a setting. One that the file has already is an error, unless it may be repeated. */
 static int add_setting(struct settings *s, const struct setting *new, struct err *e)
 {
 	const struct setting *twin = NULL;

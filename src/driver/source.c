@@ -1,5 +1,4 @@
-/* The table of sources, lists of their names, and calls that go through a source's table of
- * functions. */
+/* The table of sources, lists of their names, and calls through a source's functions. */
 #include "driver/source.h"
 
 static const struct source_kind kinds[] = {

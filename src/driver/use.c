@@ -3,8 +3,7 @@
 
 #include "driver/ring.h"
 
-/* Two values that differ by no more than this are the same use: the driver reports whole
- * percents. */
+/* Values that differ by at most this are the same use: the driver reports whole percents. */
 #define SAME_PCT 1.5
 
 void use_finish(struct use_past *past)

@@ -1,5 +1,4 @@
-/* Reads the past of a store as counters, slot by slot, and prints it as OpenMetrics 1.0 with
- * timestamps. */
+/* Reads a store's past as counters, slot by slot; prints OpenMetrics 1.0 with timestamps. */
 #include "export/history.h"
 
 #include "export/exposition.h"

@@ -123,8 +123,7 @@ static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 	return false;
 }
 
-/* Asks when the first sample was taken, or with `before` up to when the host was accounted
- * before that. */
+/* Asks when the first sample was taken, or, `before`, until when the host was accounted. */
 static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 {
 	const struct survey *s = n->s;

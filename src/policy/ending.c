@@ -272,8 +272,7 @@ static const struct proc_life *find_pid(const struct ending *a, uint32_t pid)
 	return NULL;
 }
 
-/* Fails if the session is kept, by its name or by one of its processes: the name may have
- * changed since. */
+/* Fails if the session is kept, by its name or a process: the name may have changed since. */
 static int check_keeps(
 	struct policy_file *f, const struct ending *a, int64_t now_ms, struct err *e)
 {

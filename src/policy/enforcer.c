@@ -59,8 +59,7 @@ static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 	return 0;
 }
 
-/* Remembers of each session until when it was used, if that is known, and forgets the other
- * sessions. */
+/* Remembers of each session until when it was used, if known, and forgets the others. */
 static bool remember_used(struct work *w)
 {
 	struct enforcer *x = w->x;
@@ -216,8 +215,7 @@ static int apply_keeps(struct work *w)
 }
 
 /* Whether a session that was spared because of its CPU use still computes. That is measured
- * between two passes, at least confirm_ms apart. If it cannot be measured, the session counts
- * as computing. */
+ * between two passes, at least confirm_ms apart; unmeasured, it counts as computing. */
 static bool still_computes(struct work *w, size_t session)
 {
 	struct enforcer *x = w->x;

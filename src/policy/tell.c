@@ -290,8 +290,7 @@ static int add_part(void *context, const struct policy_notice *row)
 	return 0;
 }
 
-/* Writes a digest at the time of sending, from the notices that are still true. ERR_NOTHING:
- * none is. */
+/* Writes a digest when it is sent, from the notices that are still true. ERR_NOTHING: none. */
 static int write_digest(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {

@@ -445,8 +445,7 @@ static void blame(struct reader *r, uint32_t pid)
 	wary_add(&r->wary, a.there ? &a.id : NULL, clock_monotonic_us());
 }
 
-/* Whether the full description of a process may be read. Reads nothing as long as no process
- * has blocked. */
+/* Whether the full description of a process may be read. Reads nothing if none has blocked. */
 static bool allows(struct reader *r, uint32_t pid)
 {
 	struct process_id id;

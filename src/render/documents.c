@@ -1,5 +1,4 @@
-/* Lists of events and of what gua enforce did, and the status of a recorder, as JSON
- * documents. */
+/* Lists of events and of what gua enforce did, and a recorder's status, as JSON. */
 #include "render/documents.h"
 
 #include "render/rows.h"

@@ -1,6 +1,5 @@
 /* The report as a page. Accessible: real tables, a text for every picture, and no meaning by
- * colour alone. Self-contained: no script and no external files. It has light, dark and
- * print styles. */
+ * colour alone. Self-contained: no script, no external files. Light, dark and print styles. */
 #include "model/process.h"
 #include "render/html.h"
 #include "render/report_formats.h"

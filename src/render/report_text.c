@@ -186,8 +186,7 @@ static bool is_same(const struct change *c)
 	return fabs(c->change) < c->step / 2;
 }
 
-/* A change with an arrow for its direction, so that it is not shown by colour only: "=",
- * "▲ +1.5 points". */
+/* A change with an arrow for its direction, so not by colour alone: "=", "▲ +1.5 points". */
 static struct brief show_change(const struct change *c, bool ascii)
 {
 	bool more = c->change > 0;

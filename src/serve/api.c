@@ -171,8 +171,7 @@ void api_who(const struct request *q, struct answer *a)
 	present_store_finish(&now);
 }
 
-/* The window of events and of the log; which of the parameters a request may have is said by
- * its route. */
+/* The window of events and of the log; its route says which parameters a request may have. */
 struct events_params {
 	struct window_words window;
 	struct event_words only;

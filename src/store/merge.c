@@ -286,8 +286,7 @@ static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 	return add_id(&c->s->cards, old, id, e);
 }
 
-/* Copies the rows of a table. The ids of cards are looked up, because several stores may have
- * the same card. */
+/* Copies the rows of a table. Ids of cards are looked up: several stores may have one card. */
 static int copy_table(
 	struct merge *m, struct source *s, const struct merge_table *t, struct err *e)
 {

@@ -8,8 +8,7 @@
 #include "store/lock.h"
 #include "version.h"
 
-/* Every user may read whether a recorder runs; the mode of the directory limits who can reach
- * the file. */
+/* Every user may read whether a recorder runs; the directory's mode limits who can reach it. */
 enum { STATUS_MODE = 0644, TEXT_CAP = 16384, READ_TRIES = 20 };
 
 /* The first line is "gua-status-1 CHECK", where CHECK is a checksum of all that follows up to

@@ -1,5 +1,4 @@
-/* Opens the file of a store: brings its schema up to date for a writer, and lets a reader read
- * older versions. */
+/* Opens the file of a store: updates its schema for a writer; readers read older ones. */
 #include <pthread.h>
 #include <sys/sysmacros.h>
 

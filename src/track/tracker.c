@@ -221,8 +221,7 @@ int64_t tracker_next_us(const struct tracker *t)
 	return t->next_us;
 }
 
-/* Takes the first sample. What a running process used before (CPU time and peak memory) is not
- * counted. */
+/* Takes the first sample. What it used before (CPU time, peak memory) is not counted. */
 static void begin(struct tracker *t)
 {
 	t->window = t->window_before = t->sample_mark = t->first;

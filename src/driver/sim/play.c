@@ -524,8 +524,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 	}
 }
 
-/* The driver forgets samples that are older than the length of the ring, whether or not it has
- * new ones. */
+/* The driver forgets samples older than the ring is long, whether or not it has new ones. */
 static void forget(const struct play *p, struct card_state_now *c, int64_t t_us)
 {
 	while (c->ring_used) {

@@ -1,5 +1,4 @@
-/* Opens policy.db, and reads and writes states, steps, arms, the breaker, keeps, passes and the
- * last simulation. */
+/* Opens policy.db; reads and writes states, steps, arms, breaker, keeps, passes, simulation. */
 #include "store/policy/policy_file.h"
 
 #include "policy.h"
