@@ -428,8 +428,7 @@ static int gather_describe(struct gather *g, struct err *e)
 		struct audit_spell *s = &a->spells.items[i];
 		all[n++] = (struct shown){ s->path, s->id, s->texts, s };
 	}
-	if (n)
-		qsort(all, n, sizeof(*all), compare_shown);
+	array_sort(all, n, compare_shown);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct gather_file *file = &g->files[all[i].path];
 		if (file->code)
@@ -636,14 +635,12 @@ static int learn_lives(
 	struct context_lives lives = { .n = 0 };
 	size_t n = 0;
 	int rc = 0;
-	if (l->n)
-		qsort(l->items, l->n, sizeof(*l->items), compare_lives);
+	array_sort(l->items, l->n, compare_lives);
 	for (size_t i = 0; i < l->n && l->items[i].model != IDMAP_NONE; i++)
 		if (n == 0 || l->items[n - 1].model != l->items[i].model ||
 			l->items[n - 1].process != l->items[i].process)
 			l->items[n++] = l->items[i];
-	if (n)
-		qsort(l->items, n, sizeof(*l->items), compare_sizes);
+	array_sort(l->items, n, compare_sizes);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = context_learn_life(f, &lives, models->items[l->items[i].model].text,
 			l->items[i].kib * 1024, e);

@@ -85,8 +85,7 @@ static int compare(const void *x, const void *y)
 
 void audit_leases_sort(struct audit_leases *all, size_t most)
 {
-	if (all->n)
-		qsort(all->items, all->n, sizeof(*all->items), compare);
+	array_sort(all->items, all->n, compare);
 	all->n_left_out = all->n > most ? all->n - most : 0;
 	all->n -= all->n_left_out;
 }

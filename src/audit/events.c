@@ -155,6 +155,5 @@ int events_add(struct gather *g, struct gather_file *file, struct err *e)
 
 void events_sort(struct audit *a)
 {
-	if (a->n_events)
-		qsort(a->events, a->n_events, sizeof(*a->events), compare_groups);
+	array_sort(a->events, a->n_events, compare_groups);
 }

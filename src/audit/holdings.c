@@ -605,8 +605,7 @@ static int read_pairs(const struct gather *g, struct gather_file *file, struct e
 		return err_memory(e);
 	int rc = read_window(g, file, p, e);
 	idmap_finish(&p->map); /* sorting moves them */
-	if (p->n)
-		qsort(p->items, p->n, sizeof(*p->items), compare_pairs);
+	array_sort(p->items, p->n, compare_pairs);
 	if (rc || read_owners(g, file, p, e) || read_last_active(file, p, e) ||
 		mark_contexts(g, file, p, e))
 		return e->code;
@@ -704,8 +703,7 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 		return e->code;
 	choose_processes(g);
 	events_sort(g->a);
-	if (g->a->n_present)
-		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
+	array_sort(g->a->present, g->a->n_present, compare_present);
 	spells_sort(&g->a->spells, g->q->max_spells);
 	audit_leases_sort(&g->a->leases, g->q->max_spells);
 	return 0;

@@ -360,8 +360,7 @@ static int compare_gaps(const void *a, const void *b)
 void idle_history_join_gaps(struct idle_history *h)
 {
 	size_t n = 0;
-	if (h->n_gaps)
-		qsort(h->gaps, h->n_gaps, sizeof(*h->gaps), compare_gaps);
+	array_sort(h->gaps, h->n_gaps, compare_gaps);
 	for (size_t i = 0; i < h->n_gaps; i++) {
 		struct idle_gap *last = n ? &h->gaps[n - 1] : NULL;
 		if (!last || last->card != h->gaps[i].card || last->to_ms < h->gaps[i].from_ms)
@@ -425,8 +424,7 @@ static int compare_marks(const void *a, const void *b)
 static void join_marks(struct idle_history *h)
 {
 	size_t n = 0;
-	if (h->n_marks)
-		qsort(h->marks, h->n_marks, sizeof(*h->marks), compare_marks);
+	array_sort(h->marks, h->n_marks, compare_marks);
 	for (size_t i = 0; i < h->n_marks; i++) {
 		struct idle_mark *last = n ? &h->marks[n - 1] : NULL, one = h->marks[i];
 		if (!last || last->session != one.session || last->limit != one.limit ||
@@ -476,8 +474,7 @@ static int compare_blinds(const void *a, const void *b)
 static void join_blinds(struct idle_history *h)
 {
 	size_t n = 0;
-	if (h->n_blinds)
-		qsort(h->blinds, h->n_blinds, sizeof(*h->blinds), compare_blinds);
+	array_sort(h->blinds, h->n_blinds, compare_blinds);
 	for (size_t i = 0; i < h->n_blinds; i++) {
 		const struct idle_blind *one = &h->blinds[i];
 		struct idle_blind *last = n ? &h->blinds[n - 1] : NULL;
@@ -515,8 +512,7 @@ int idle_history_settle(struct idle_history *h, struct err *e)
 		if (!add_blinds(h, s))
 			return err_memory(e);
 	}
-	if (h->n_spans)
-		qsort(h->spans, h->n_spans, sizeof(*h->spans), compare_spans);
+	array_sort(h->spans, h->n_spans, compare_spans);
 	join_marks(h);
 	join_blinds(h);
 	return find_held_since(h) ? 0 : err_memory(e);

@@ -375,8 +375,7 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 		else
 			f->stretches[f->n_stretches++] = s;
 	}
-	if (f->n_stretches)
-		qsort(f->stretches, f->n_stretches, sizeof(*f->stretches), compare_stretches);
+	array_sort(f->stretches, f->n_stretches, compare_stretches);
 	for (size_t i = 0; i < f->n_stretches; i++)
 		f->first[f->stretches[i].process + 1]++;
 	for (size_t p = 1; p <= h->n_processes; p++)

@@ -29,8 +29,7 @@ static int compare(const void *x, const void *y)
 
 void spells_sort(struct audit_spells *all, size_t most)
 {
-	if (all->n)
-		qsort(all->items, all->n, sizeof(*all->items), compare);
+	array_sort(all->items, all->n, compare);
 	if (all->n <= most)
 		return;
 	all->n_left_out += all->n - most;

@@ -44,3 +44,10 @@ bool array_one_more_sized(void *items, size_t n, size_t size)
 		return true;
 	return array_resize_sized(items, n ? array_next_cap(n, n + 1) : 1, size);
 }
+
+void array_sort_sized(
+	void *items, size_t n, size_t size, int (*compare)(const void *x, const void *y))
+{
+	if (n > 1)
+		qsort(items, n, size, compare);
+}

@@ -31,7 +31,13 @@ bool array_reserve_sized(void *items, size_t *cap, size_t need, size_t size);
 bool array_resize_sized(void *items, size_t n, size_t size);
 bool array_one_more_sized(void *items, size_t n, size_t size);
 
-/* For qsort(): negative, 0 or positive as `a` comes before, with or after `b`. */
+/* Sorts the n items of an array as qsort() does, also an empty one. */
+#define array_sort(items, n, compare)                                                          \
+	array_sort_sized((items), (n), sizeof(*(items)), (compare))
+void array_sort_sized(
+	void *items, size_t n, size_t size, int (*compare)(const void *x, const void *y));
+
+/* For array_sort(): negative, 0 or positive as `a` comes before, with or after `b`. */
 static inline int array_compare(int64_t a, int64_t b)
 {
 	return a < b ? -1 : a > b;

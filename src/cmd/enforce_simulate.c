@@ -108,8 +108,7 @@ static void add_groups(struct table *t, const struct simulation *s, bool by_user
 		group->wrong += one->wrong;
 		group->given_ms += (double)one->given_back_ms;
 	}
-	if (n)
-		qsort(all, n, sizeof(*all), compare_groups);
+	array_sort(all, n, compare_groups);
 	for (size_t i = 0; i < n; i++)
 		table_add(t, &all[i]);
 	free(all);

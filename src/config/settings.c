@@ -464,8 +464,7 @@ int settings_apply(struct settings *s, void *values, struct err *e)
 			rc = set_defaults(s, at->name, values, e);
 	for (size_t file = s->n_files; file-- > 0 && !rc;)
 		rc = apply_file(s, file, values, e);
-	if (s->n_errors)
-		qsort(s->errors, s->n_errors, sizeof(*s->errors), compare_errors);
+	array_sort(s->errors, s->n_errors, compare_errors);
 	return rc;
 }
 

@@ -125,11 +125,8 @@ int history_open(struct history **history, const char *path, struct window windo
 		      sql_number(h->db, &ignored, e, "BEGIN") ||
 		      scrape_totals(&h->totals, h->db, path, names, e) || name_users(h, e) ||
 		      read_slots(h, e);
-	if (h->totals.n_cards)
-		qsort(h->totals.cards, h->totals.n_cards, sizeof(*h->totals.cards), by_row);
-	if (h->totals.n_identities)
-		qsort(h->totals.identities, h->totals.n_identities,
-			sizeof(*h->totals.identities), by_name);
+	array_sort(h->totals.cards, h->totals.n_cards, by_row);
+	array_sort(h->totals.identities, h->totals.n_identities, by_name);
 	return failed ? e->code : 0;
 }
 

@@ -49,8 +49,7 @@ static int choose(
 		if (found.n_series > 0 || !any)
 			c->found[c->n++] = found;
 	}
-	if (c->n)
-		qsort(c->found, c->n, sizeof(c->found[0]), compare_found);
+	array_sort(c->found, c->n, compare_found);
 	/* If there is nothing, the error is about gua's counters. */
 	c->nothing = any && c->n == 0 && !c->counters;
 	c->counters |= c->n == 0 && !others;

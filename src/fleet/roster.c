@@ -210,8 +210,7 @@ static void judge_hosts(struct roster *r)
 	/* If only a number of hosts is expected, the missing ones have no names. */
 	if (r->expected > (int64_t)r->n)
 		r->counts[ROSTER_MISSING] += (size_t)r->expected - r->n;
-	if (r->n)
-		qsort(r->hosts, r->n, sizeof(*r->hosts), compare_hosts);
+	array_sort(r->hosts, r->n, compare_hosts);
 }
 
 int roster_read(

@@ -242,8 +242,7 @@ static int find_replicas(struct copies *c, struct probe *p, struct err *e)
 		"))", s->x, EXPORTER_MEMORY, NULL, take_replica, c };
 	int rc = s->texts.failed ? err_memory(e) : probe_ask(p, &q, e);
 	/* The answers come in any order, and not each has all of them. */
-	if (s->n_copies)
-		qsort(s->copies, s->n_copies, sizeof(s->copies[0]), compare_texts);
+	array_sort(s->copies, s->n_copies, compare_texts);
 	for (size_t i = 0; i < s->n_copies && rc == 0; i++) {
 		rest = arena_textf(&s->texts, "%s,%s!=\"%s\"", rest, c->label, s->copies[i]);
 		s->copies[i] = arena_textf(&s->texts, ",%s=\"%s\"", c->label, s->copies[i]);

@@ -122,8 +122,7 @@ int sampled_fill_users(struct sampled *s, size_t way, struct err *e)
 	for (size_t i = 0; i < s->n_cards; i++)
 		if (s->cards[i].place != IDMAP_NONE)
 			add_lane(s, &s->cards[i]);
-	if (s->n_parts)
-		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_parts);
+	array_sort(s->parts, s->n_parts, compare_parts);
 	for (size_t i = 0; i < s->n_parts && rc == 0; i++)
 		if (s->cards[s->parts[i].card].place != IDMAP_NONE)
 			rc = add_part(s, way, &s->parts[i], e);

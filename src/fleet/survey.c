@@ -253,8 +253,7 @@ static int keep(struct survey *s, struct meters *m,
 {
 	struct meters kept = { .values = m->values };
 	int rc = 0;
-	if (m->n)
-		qsort(m->rows, m->n, sizeof(*m->rows), by_host);
+	array_sort(m->rows, m->n, by_host);
 	for (size_t i = 0; i < m->n && rc == 0; i++) {
 		const struct meter_row *from = &m->rows[i];
 		if (!takes(s, from)) {

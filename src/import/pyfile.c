@@ -491,8 +491,7 @@ static int process_order(const void *a, const void *b)
 static void add_up(struct pyfile *f)
 {
 	size_t n = 0;
-	if (f->n_list > 1)
-		qsort(f->list, f->n_list, sizeof(f->list[0]), process_order);
+	array_sort(f->list, f->n_list, process_order);
 	for (size_t i = 0; i < f->n_list; i++) {
 		struct pyfile_process *p = n ? &f->list[n - 1] : NULL, *q = &f->list[i];
 		if (!p || process_order(p, q) != 0)

@@ -439,8 +439,7 @@ static void read_all(struct lease_dir *d)
 				d->entries[i].cgroup_gone = before[b].cgroup_gone;
 			}
 	drop_entries(before, n_before);
-	if (d->n_entries)
-		qsort(d->entries, d->n_entries, sizeof(*d->entries), compare_leases);
+	array_sort(d->entries, d->n_entries, compare_leases);
 	d->has_number = false;
 	for (size_t i = 0; i < d->n_entries; i++) {
 		const char *list = str_text(&d->entries[i].cards);
@@ -570,8 +569,7 @@ static bool look_at_picks(struct lease_dir *d, int64_t now_ms)
 	if (has_source(d))
 		read_picks(d, before, n_before, now_ms);
 	drop_entries(before, n_before);
-	if (d->n_picks)
-		qsort(d->picks, d->n_picks, sizeof(*d->picks), compare_leases);
+	array_sort(d->picks, d->n_picks, compare_leases);
 	return n_before || d->n_picks;
 }
 

@@ -157,8 +157,7 @@ static bool add_processes(struct ending *a, const struct enforcer_step *s)
 	for (size_t i = 0; a->processes && s->session != SIZE_MAX && i < h->n_processes; i++)
 		if (h->processes[i].session == s->session && h->processes[i].holds)
 			a->processes[a->n_processes++] = process_of(&h->processes[i]);
-	if (a->n_processes)
-		qsort(a->processes, a->n_processes, sizeof(a->processes[0]), by_age);
+	array_sort(a->processes, a->n_processes, by_age);
 	return a->n_processes > 0;
 }
 

@@ -454,8 +454,7 @@ bool judge_pass(struct pass *p)
 				p->facts[i].session->key };
 	const struct config_policy *limits = &p->policy->config->policy;
 	int64_t most = most_in_a_pass(p, n);
-	if (n)
-		qsort(due, n, sizeof(*due), compare_due);
+	array_sort(due, n, compare_due);
 	for (size_t i = 0; i < n; i++) {
 		const char *user = p->facts[due[i].index].session->user;
 		if (count_past(p, NULL, HOUR_MS) + count_chosen(p, due, i, NULL) >=

@@ -15,8 +15,7 @@ static int compare(const void *a, const void *b)
 
 void signs_sort(struct proc_life *processes, size_t n)
 {
-	if (n)
-		qsort(processes, n, sizeof(*processes), compare);
+	array_sort(processes, n, compare);
 }
 
 static bool is_same(const char *own, const char *label)

@@ -188,8 +188,7 @@ static bool find_given_back(struct replay *r)
 		add_edges(&e, h->gaps[i], 0);
 	for (size_t i = 0; i < h->n_busy; i++)
 		add_edges(&e, h->busy[i], 0);
-	if (e.n)
-		qsort(e.items, e.n, sizeof(*e.items), compare_edges);
+	array_sort(e.items, e.n, compare_edges);
 	bool ok = open && !e.failed;
 	if (ok)
 		sweep(r, &e, open);
@@ -334,8 +333,7 @@ static bool collect(struct replay *r)
 			s->items[i].given_back_ms = r->gone[s->items[i].nth].given_back_ms;
 			s->given_back_ms += s->items[i].given_back_ms;
 		}
-	if (s->n)
-		qsort(s->items, s->n, sizeof(*s->items), compare_results);
+	array_sort(s->items, s->n, compare_results);
 	return true;
 }
 

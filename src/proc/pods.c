@@ -97,8 +97,7 @@ static int compare(const void *a, const void *b)
 
 void pods_sort(struct pods *p)
 {
-	if (p->n)
-		qsort(p->names, p->n, sizeof(*p->names), compare);
+	array_sort(p->names, p->n, compare);
 }
 
 static bool is_trusted(const struct pods *p, const struct stat *st)

@@ -167,8 +167,7 @@ int event_list_read(struct event_list *l, const struct audit_question *q,
 	g.context = &taker;
 	if (rc == 0)
 		rc = gather_each(&g, &pass, e);
-	if (k.n)
-		qsort(k.items, k.n, sizeof(*k.items), compare_kept);
+	array_sort(k.items, k.n, compare_kept);
 	for (size_t i = 0; i < k.n && rc == 0; i++)
 		add_line(&l->table, &a, &k.items[i], q->utc);
 	/* Which kinds of sources ran in the window. */

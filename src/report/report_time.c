@@ -370,8 +370,7 @@ static void add_lanes(struct report *r, const struct audit *a)
 		if (a->n_hosts > 1 && t->n_lanes > first)
 			t->lanes[first].heading = a->hosts[host].hostname;
 	}
-	if (t->n_marks)
-		qsort(t->marks, t->n_marks, sizeof(*t->marks), compare_marks);
+	array_sort(t->marks, t->n_marks, compare_marks);
 }
 
 void report_time_add_line(struct report *r, const struct audit *a)

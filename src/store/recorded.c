@@ -35,8 +35,7 @@ static int span_order(const void *a, const void *b)
 static void join_spans(struct recorded_card *c)
 {
 	size_t n = c->n;
-	if (n > 1)
-		qsort(c->spans, n, sizeof(c->spans[0]), span_order);
+	array_sort(c->spans, n, span_order);
 	c->n = 0;
 	for (size_t i = 0; i < n; i++)
 		add_span(c, c->spans[i]);

@@ -225,8 +225,7 @@ static int read_timepoints(
 		if (isnan(p->at))
 			rc = err_set(e, ERR_WORLD, "%s: row %zu has no time", path, r.number);
 	}
-	if (t->n)
-		qsort(t->rows, t->n, sizeof(*t->rows), by_time);
+	array_sort(t->rows, t->n, by_time);
 	if (!rc)
 		rc = rows_end(&r, e);
 	rows_close(&r);
@@ -376,8 +375,7 @@ static void join(
 	struct subtrack_block *block, struct block_calls *calls, const struct timepoints *t)
 {
 	size_t done = 0; /* points before this one have been handled */
-	if (calls->n)
-		qsort(calls->rows, calls->n, sizeof(*calls->rows), by_start);
+	array_sort(calls->rows, calls->n, by_start);
 	for (size_t i = 0; i < calls->n; i++) {
 		const struct block_call *call = &calls->rows[i];
 		size_t from = first_from(t, call->start);
@@ -441,8 +439,7 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 		for (size_t i = 0; i < a.points.n; i++)
 			for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++)
 				take(&s->overall[k], a.points.rows[i].values[k]);
-		if (m->n)
-			qsort(m->rows, m->n, sizeof(*m->rows), by_block_and_process);
+		array_sort(m->rows, m->n, by_block_and_process);
 	}
 	for (size_t i = 0; !rc && i < m->n;) {
 		size_t n = run_length(m, i, false);

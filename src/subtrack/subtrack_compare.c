@@ -73,8 +73,7 @@ static bool sort_blocks(struct loaded *l)
 		if (key.failed || !key.data)
 			return false;
 	}
-	if (l->n_blocks)
-		qsort(l->blocks, l->n_blocks, sizeof(*l->blocks), by_key);
+	array_sort(l->blocks, l->n_blocks, by_key);
 	return true;
 }
 

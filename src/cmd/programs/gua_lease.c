@@ -192,8 +192,7 @@ static int write_table(struct watch *w, struct err *e)
 	w->n_names = 0;
 	read_names(w, "/var/log/pods");
 	read_names(w, "/var/log/containers");
-	if (w->n_names)
-		qsort(w->names, w->n_names, sizeof(*w->names), compare_names);
+	array_sort(w->names, w->n_names, compare_names);
 	for (size_t i = 0; i < w->n_names; i++)
 		str_addf(&table, "%s\n", w->names[i]);
 	bool same = strcmp(str_text(&table), str_text(&w->table)) == 0;

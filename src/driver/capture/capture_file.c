@@ -485,10 +485,8 @@ int capture_file_open(struct capture_file **result, const char *path, struct err
 		capture_file_free(r);
 		return err_prefix(e, "%s", path);
 	}
-	if (r->n_answers)
-		qsort(r->answers, r->n_answers, sizeof(r->answers[0]), compare_answers);
-	if (r->n_processes)
-		qsort(r->processes, r->n_processes, sizeof(r->processes[0]), compare_processes);
+	array_sort(r->answers, r->n_answers, compare_answers);
+	array_sort(r->processes, r->n_processes, compare_processes);
 	*result = r;
 	return 0;
 }

@@ -110,8 +110,7 @@ static int finish(struct scenario *s, const char *name, struct err *e)
 	if (!s->nvml[0])
 		snprintf(s->nvml, sizeof(s->nvml), "%d.%.70s", s->cuda / 1000, s->driver);
 	names_finish(&s->names);
-	if (s->n_events > 1)
-		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
+	array_sort(s->events, s->n_events, compare_events);
 	int failed = check_events(s, name, e);
 	if (!failed)
 		failed = make_seats(s, e);
