@@ -25,8 +25,7 @@ struct pipes {
 
 static void close_end(int pair[2], int end)
 {
-	if (pair[end] >= 0)
-		close(pair[end]);
+	file_close(pair[end]);
 	pair[end] = -1;
 }
 

@@ -263,6 +263,12 @@ int file_open_or_make(const char *path, int flags, mode_t mode)
 	return fd;
 }
 
+void file_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 void file_hold_standard(void)
 {
 	int fd = 0;

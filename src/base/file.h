@@ -61,6 +61,8 @@ bool file_can_stay_open(int fd);
  * programs that use select(2). */
 void file_allow_many(void);
 
+/* Closes a descriptor; a negative one is none. */
+void file_close(int fd);
 /* Call at the start of a program: opens /dev/null in place of closed standard streams.
  * Otherwise the next file that is opened would get their number and the program's output.
  * Writing to them stays an error. */

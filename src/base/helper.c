@@ -369,8 +369,7 @@ int helper_free(struct helper *h, int64_t wait_ms)
 	int left = h->pid > 0 && !end_process(h, wait_ms) ? h->pidfd : -1;
 	if (h->pidfd >= 0 && left < 0)
 		close(h->pidfd);
-	if (h->fd >= 0)
-		close(h->fd);
+	file_close(h->fd);
 	if (h->place)
 		munmap(h->place, sizeof(*h->place));
 	free(h->in.bytes);

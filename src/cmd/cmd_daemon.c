@@ -338,8 +338,7 @@ static void on_ready(void *context)
 			log_warning("cannot write the pid file %s: %s", path, strerror(errno));
 		/* A device such as /dev/null is not removed later. */
 		d->wrote_pid = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-		if (fd >= 0)
-			close(fd);
+		file_close(fd);
 	}
 	notify_send(d->notify_socket, "READY=1");
 	if (d->wait_fd >= 0) {

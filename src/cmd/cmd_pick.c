@@ -43,8 +43,7 @@ static int open_shared(const char *path, char *why, size_t cap)
 		snprintf(why, cap, "%s does not have mode 1777", path);
 	else
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return -1;
 }
 
@@ -65,8 +64,7 @@ static int open_private(const char *path, struct err *e)
 			path);
 	else
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return ERR_WORLD;
 }
 
@@ -456,14 +454,12 @@ static int choose(struct search *s, struct err *e)
 		s->locks.directory >= 0)
 		join(s);
 	for (size_t i = 0; i < s->now->n_cards && s->holds; i++)
-		if (s->holds[i].fd >= 0)
-			close(s->holds[i].fd);
+		file_close(s->holds[i].fd);
 	free(s->holds);
 	free(s->candidates);
 	s->holds = NULL;
 	s->candidates = NULL;
-	if (turn >= 0)
-		close(turn);
+	file_close(turn);
 	return rc;
 }
 
@@ -541,8 +537,7 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 		rc = choose_in_time(&s, e);
 	lease_dir_close(s.lease_dir);
 	pick_lock_leave(&s.queue, &s.locks);
-	if (s.locks.directory >= 0)
-		close(s.locks.directory);
+	file_close(s.locks.directory);
 	cmd_live_close(&session);
 	return rc;
 }

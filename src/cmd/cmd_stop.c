@@ -82,8 +82,7 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 		rc = err_set(e, ERR_WORLD,
 			"the recorder (pid %d) was asked to stop and has not ended yet",
 			(int)pid);
-	if (proc >= 0)
-		close(proc);
+	file_close(proc);
 	close(pidfd);
 	return rc;
 }

@@ -87,8 +87,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 			str_add_bytes(reply, one, one_len);
 	if (n > 0)
 		explicit_bzero(bytes, (size_t)n);
-	if (proc >= 0)
-		close(proc);
+	file_close(proc);
 	free(bytes);
 }
 
@@ -111,8 +110,7 @@ static char *variable(const struct track_values *v, const char *name)
 		helper_receive(helper, DEADLINE_MS, &reply, &e) == 0 && reply->len)
 		value = strdup(str_text(reply) + strlen(name) + 1);
 	int left = helper_free(helper, DEADLINE_MS);
-	if (left >= 0)
-		close(left);
+	file_close(left);
 	return value;
 }
 
@@ -372,10 +370,8 @@ static int run_command(struct session *s, struct err *e)
 				 : WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status)
 							  : WEXITSTATUS(s->status);
 	}
-	if (s->pidfd >= 0)
-		close(s->pidfd);
-	if (s->signal_fd >= 0)
-		close(s->signal_fd);
+	file_close(s->pidfd);
+	file_close(s->signal_fd);
 	sigaction(SIGCHLD, &s->on_child, NULL);
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 	return rc;

@@ -407,8 +407,7 @@ static int run_explain(struct enforce *x, struct err *e)
 		rc = explain(&q, &out, e);
 	policy_file_close(q.file);
 	facts_now_finish(&now);
-	if (now.proc >= 0)
-		close(now.proc);
+	file_close(now.proc);
 	return rc ? e->code : cmd_print(x->self, &out);
 }
 

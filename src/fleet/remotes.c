@@ -215,8 +215,7 @@ static void fetch(struct fetching *f, struct remote *host)
 		say_why(host, e.text, "", "install ssh on this host");
 	else
 		judge_fetch(host, &result, fd, f->wish);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 }
 
 static void *work(void *context)

@@ -120,8 +120,7 @@ void lease_dir_close(struct lease_dir *d)
 {
 	if (!d)
 		return;
-	if (d->proc >= 0)
-		close(d->proc);
+	file_close(d->proc);
 	drop_entries(d->entries, d->n_entries);
 	drop_entries(d->picks, d->n_picks);
 	user_names_free(d->names);
@@ -392,8 +391,7 @@ static void read_place(struct lease_dir *d, size_t place)
 	d->seen[place].trusted = dir != NULL;
 	if (!dir) {
 		complain(d, places[place].name, "", why ? why : ERR_MEMORY_TEXT);
-		if (fd >= 0)
-			close(fd);
+		file_close(fd);
 		return;
 	}
 	for (struct dirent *entry; n < FILES_MAX && (entry = readdir(dir)) != NULL; n++)

@@ -352,8 +352,7 @@ static int start_process(struct gua_tracker *t)
 		child_main(t, ready_fd, parent_fd);
 	int why = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (parent_fd >= 0)
-		close(parent_fd);
+	file_close(parent_fd);
 	if (t->child < 0) {
 		close(ready_fd);
 		return err_set(&t->err, GUA_FAILED, "cannot fork: %s", strerror(why));
@@ -450,10 +449,8 @@ API void gua_tracker_free(struct gua_tracker *tracker)
 	tracker->seen = NULL;
 	if (tracker->left)
 		return;
-	if (tracker->stop_fd >= 0)
-		close(tracker->stop_fd);
-	if (tracker->ready_fd >= 0)
-		close(tracker->ready_fd);
+	file_close(tracker->stop_fd);
+	file_close(tracker->ready_fd);
 	/* The lock is not destroyed: a forked copy of the caller frees its own mapping too. */
 	if (tracker->image)
 		munmap(tracker->image, sizeof(*tracker->image));

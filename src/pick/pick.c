@@ -189,8 +189,7 @@ bool pick_ask_names(const struct pick_ask *ask, const char *uuid)
 void pick_result_finish(struct pick_result *r)
 {
 	for (size_t i = 0; i < r->n_facts; i++)
-		if (r->facts[i].lock >= 0)
-			close(r->facts[i].lock);
+		file_close(r->facts[i].lock);
 	free(r->facts);
 	r->facts = NULL;
 	r->n_facts = r->n_picked = 0;

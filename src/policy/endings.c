@@ -66,8 +66,7 @@ void endings_free(struct endings *es)
 	close_live(es);
 	end_link_free(es->link);
 	free(es->held);
-	if (es->proc >= 0)
-		close(es->proc);
+	file_close(es->proc);
 	free(es);
 }
 

@@ -558,8 +558,7 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 void enforcer_finish(struct enforcer *x)
 {
 	policy_file_close(x->file);
-	if (x->proc >= 0)
-		close(x->proc);
+	file_close(x->proc);
 	free(x->used);
 	free(x->cpu);
 	x->file = NULL;

@@ -272,9 +272,7 @@ void service_close(struct service *s)
 	enforcer_finish(&s->enforcer);
 	clock_finish(&s->clock);
 	clock_finish(&s->look_clock);
-	if (s->lock_fd >= 0)
-		close(s->lock_fd);
-	if (s->signal_fd >= 0)
-		close(s->signal_fd);
+	file_close(s->lock_fd);
+	file_close(s->signal_fd);
 	free(s);
 }

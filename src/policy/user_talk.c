@@ -205,12 +205,10 @@ static int connect_to(const char *path, int *fd, struct err *e)
 		rc = connect(*fd, (struct sockaddr *)&address, sizeof(address));
 	}
 	int why = errno;
-	if (directory >= 0)
-		close(directory);
+	file_close(directory);
 	if (rc == 0)
 		return 0;
-	if (*fd >= 0)
-		close(*fd);
+	file_close(*fd);
 	*fd = -1;
 	if (why == ENOENT || why == ECONNREFUSED || why == ENOTDIR)
 		return err_set(e, ERR_NOTHING,

@@ -280,8 +280,7 @@ int users_open(struct users **out, struct enforcer *enforcer, struct err *e)
 
 static void leave(struct place *p)
 {
-	if (p->fd >= 0)
-		close(p->fd);
+	file_close(p->fd);
 	*p = (struct place){ .fd = -1 };
 }
 
@@ -296,10 +295,8 @@ void users_close(struct users *u)
 		fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		st.st_ino == u->inode)
 		unlinkat(u->directory, u->name, 0);
-	if (u->fd >= 0)
-		close(u->fd);
-	if (u->directory >= 0)
-		close(u->directory);
+	file_close(u->fd);
+	file_close(u->directory);
 	forget_present(u);
 	free(u);
 }

@@ -59,8 +59,7 @@ int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *
 
 static void close_file(int *fd)
 {
-	if (*fd >= 0)
-		close(*fd);
+	file_close(*fd);
 	*fd = -1;
 }
 

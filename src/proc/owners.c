@@ -510,8 +510,7 @@ static int identify_hidden(int handle, int why, struct process_id *id)
 	bool denied = handle >= 0 && (why == EACCES || why == EPERM);
 	if (denied && fstat(handle, &info) == 0)
 		id->uid = id->owner_uid = info.st_uid;
-	if (handle >= 0)
-		close(handle);
+	file_close(handle);
 	errno = why;
 	return -1;
 }
@@ -645,8 +644,7 @@ void owners_close(struct owners *o)
 {
 	if (!o)
 		return;
-	if (o->proc >= 0)
-		close(o->proc);
+	file_close(o->proc);
 	user_names_free(o->users);
 	pods_finish(&o->pods);
 	free(o);

@@ -316,8 +316,7 @@ bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
 	int process = pid > 0 ? proc_open_process(proc, (uint32_t)pid) : -1;
 	bool read = process >= 0 && proc_read_stat(process, 0, &stat) == 0 &&
 		    proc_read_status(process, 0, &status) == 0;
-	if (process >= 0)
-		close(process);
+	file_close(process);
 	if (!read)
 		return false;
 	*o = (struct lock_owner){ .uid = status.uid, .start_ticks = stat.start_ticks };

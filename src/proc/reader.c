@@ -104,8 +104,7 @@ static void answer_one(
 		answer_file(reply, ESRCH, NULL, 0);
 	else
 		read_one(handle, request->question, reply);
-	if (handle >= 0)
-		close(handle);
+	file_close(handle);
 }
 
 static void serve(void *context, const struct str *bytes, struct str *reply)

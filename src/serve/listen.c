@@ -134,8 +134,7 @@ int listen_open(const struct listen_address *a, const struct listen_owner *owner
 		return fd;
 	int error = errno;
 	listen_text(text, sizeof(text), a);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return err_set(e, ERR_WORLD, "cannot listen on %s: %s%s", text, strerror(error),
 		error == EADDRINUSE ? "; choose another address with --listen" : "");
 }

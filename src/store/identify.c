@@ -178,8 +178,7 @@ static uint32_t application_of(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool database = fd >= 0 && pread(fd, header, sizeof(header), 0) == HEADER_BYTES &&
 			memcmp(header, magic, sizeof(magic)) == 0;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return database ? big_endian_32(header + OFFSET_APPLICATION_ID) : 0;
 }
 

@@ -608,8 +608,7 @@ int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, s
 		rc = publish(&m, fd, summary, e);
 	if (rc && fd >= 0)
 		unlink(m.path);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	finish(&m);
 	return rc;
 }

@@ -88,8 +88,7 @@ static void disconnect(struct store *s)
 	if (s->locked)
 		close(s->lock_fd);
 	s->locked = false;
-	if (s->shm_fd >= 0)
-		close(s->shm_fd);
+	file_close(s->shm_fd);
 	s->shm_fd = -1;
 	s->wal_bytes = s->wal_synced = 0;
 	s->run_ready = false;

@@ -315,10 +315,8 @@ void tracker_close(struct tracker *t)
 	if (!t)
 		return;
 	gpu_close(t->gpu);
-	if (t->host.memory_fd >= 0)
-		close(t->host.memory_fd);
-	if (t->host.cpu_fd >= 0)
-		close(t->host.cpu_fd);
+	file_close(t->host.memory_fd);
+	file_close(t->host.cpu_fd);
 	tree_close(&t->tree);
 	free(t->result.cards);
 	free(t->result.processes);

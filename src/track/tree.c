@@ -545,12 +545,9 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 void tree_close(struct tree *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->members[i].stat_fd >= 0)
-			close(t->members[i].stat_fd);
-	if (t->proc_fd >= 0)
-		close(t->proc_fd);
-	if (t->newest_fd >= 0)
-		close(t->newest_fd);
+		file_close(t->members[i].stat_fd);
+	file_close(t->proc_fd);
+	file_close(t->newest_fd);
 	free(t->members);
 	idmap_finish(&t->by_pid);
 }

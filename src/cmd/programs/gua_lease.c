@@ -383,8 +383,7 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 		over = clock_wait(&clock, next_us, &signals, 1) != 0;
 		rc = 0;
 	}
-	if (signals.fd >= 0)
-		close(signals.fd);
+	file_close(signals.fd);
 	free(w.ids);
 	free(w.names);
 	str_finish(&w.table);

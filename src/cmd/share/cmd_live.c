@@ -83,8 +83,7 @@ void cmd_live_close(struct live_session *s)
 {
 	live_close(s->live);
 	s->live = NULL;
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
+	file_close(s->stop_fd);
 	s->stop_fd = -1;
 	clock_finish(&s->clock);
 }

@@ -29,8 +29,7 @@ void apart_left_add(struct left *l, struct left_process process,
 	while (i < l->n_cards && l->cards[i].card.index != card->index)
 		i++;
 	if (i == LEFT_ENTRIES || (!card && process.pidfd < 0)) {
-		if (process.pidfd >= 0)
-			close(process.pidfd);
+		file_close(process.pidfd);
 		return;
 	}
 	struct left_card *c = &l->cards[i];
@@ -90,8 +89,7 @@ size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t ma
 void apart_left_finish(struct left *l)
 {
 	for (size_t i = 0; i < l->n_cards; i++)
-		if (l->cards[i].process.pidfd >= 0)
-			close(l->cards[i].process.pidfd);
+		file_close(l->cards[i].process.pidfd);
 	*l = (struct left){ 0 };
 }
 
@@ -392,8 +390,7 @@ void apart_remember(struct apart *a, const struct source_stuck *one)
 			one->card.index >= 0 ? "; its card is left alone until it ends" : "");
 		return;
 	}
-	if (process.pidfd >= 0)
-		close(process.pidfd);
+	file_close(process.pidfd);
 }
 
 void apart_stop(struct apart *a)
@@ -471,10 +468,8 @@ void apart_free(struct apart *a)
 	}
 	if (a->places)
 		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
-	if (a->stop_fd >= 0)
-		close(a->stop_fd);
-	if (a->wake_fd >= 0)
-		close(a->wake_fd);
+	file_close(a->stop_fd);
+	file_close(a->wake_fd);
 	free(a);
 }
 

@@ -79,8 +79,7 @@ static void destroy(struct worker *w)
 {
 	if (w->release)
 		w->release(w->context);
-	if (w->done_fd >= 0)
-		close(w->done_fd);
+	file_close(w->done_fd);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->changed);
 	free(w);
