@@ -91,9 +91,8 @@ int gather_open(struct gather *g, struct gather_file *file, struct err *e)
 		return 0;
 	/* With many stores, wait less for each. */
 	int wait_ms = g->n_files == 1 ? WAIT_MS : WAIT_MS / 5;
-	int rc = store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e);
-	if (rc)
-		return rc;
+	if (store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e))
+		return e->code;
 	/* A small cache is enough for sequential reading. The file is not mapped, because a
 	 * mapped file would count as memory. */
 	if (sql_exec(file->db, "PRAGMA cache_size=-64; BEGIN") != SQLITE_OK)

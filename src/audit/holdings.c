@@ -649,16 +649,14 @@ static int number_pair(struct owners *o, const struct pairs *p, const uint32_t *
 static int add_pair(struct gather *g, size_t path, const struct pair *pair, struct err *e)
 {
 	struct owners *o = g->context;
-	int rc = 0;
 	struct audit_sums time = holdings_sums(pair);
 	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
 	audit_cost_holder(&time, &g->a->cards[pair->card]);
 	audit_sums_add(&o->users.items[pair->user].sums, &time);
-	if (g->q->want_processes && !pair->lease)
-		rc = add_process(g->a, path, pair, e);
-	if (rc == 0)
-		rc = breakdown_add(&o->breakdown, path, pair, e);
-	return rc ? rc : breakdown_add(&o->by_card, path, pair, e);
+	if ((g->q->want_processes && !pair->lease && add_process(g->a, path, pair, e)) ||
+		breakdown_add(&o->breakdown, path, pair, e))
+		return e->code;
+	return breakdown_add(&o->by_card, path, pair, e);
 }
 
 static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)

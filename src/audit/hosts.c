@@ -372,9 +372,8 @@ static int settle_run(
 	struct gather *g, struct gather_file *file, struct gather_run *run, struct err *e)
 {
 	run->host = host_of(g, run->host);
-	int rc = check_not_copied(g, file, run, e);
-	if (rc)
-		return rc;
+	if (check_not_copied(g, file, run, e))
+		return e->code;
 	struct audit_host *h = &g->a->hosts[run->host];
 	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
 	if (run->last_tick_ms > h->last_tick_ms) {

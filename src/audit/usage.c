@@ -180,9 +180,8 @@ static int read_tables(struct usage_fold *u, struct err *e)
 /* Reads the sums of the file's own cards, its heatmap and its days. */
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = gather_start_part(g, file, e);
-	if (rc)
-		return rc;
+	if (gather_start_part(g, file, e))
+		return e->code;
 	struct usage_fold u = { .g = g,
 		.file = file,
 		.part = &file->part->a,

@@ -59,14 +59,13 @@ static int check_operand(const struct command *self, const char *word, struct er
 static int run_call(struct call *call, int *status, struct err *e)
 {
 	const struct command *self = call->self;
-	int rc = check_operand(self, *call->operands, e);
-	if (rc)
-		return rc;
+	if (check_operand(self, *call->operands, e))
+		return e->code;
 	if (!self->run)
 		return hand_over(self->name, call->argv, e);
 	if (self->reads_configuration && configure(self, call->conf, call->values, status))
 		return 0;
-	rc = self->run(call, e);
+	int rc = self->run(call, e);
 	*status = rc < 0 ? 0 : rc;
 	return rc < 0 ? rc : 0;
 }

@@ -210,8 +210,7 @@ static int show(const struct call *call)
 {
 	const struct values *v = call->values;
 	const struct configuration *c = call->conf;
-	struct str out = { 0 };
-	struct str errors = { 0 };
+	struct str out = { 0 }, errors = { 0 };
 	if (v->json) {
 		print_json(&out, c);
 	} else if (v->check) {

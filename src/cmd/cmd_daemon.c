@@ -216,9 +216,8 @@ static int open_plain(const char *path, int flags, mode_t mode)
 
 static int open_log(const char *path, struct err *e)
 {
-	int rc = file_make_parent(path, 0750, e);
-	if (rc)
-		return rc;
+	if (file_make_parent(path, 0750, e))
+		return e->code;
 	int fd = open_plain(path, O_APPEND, 0640);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot open the log file %s: %s", path,
@@ -461,14 +460,13 @@ static int run_once(struct daemon *d, struct recorder_options *o, struct err *e)
 	struct apart_manner manner = apart_manner_of(o->deadline_ms);
 	if (d->v.patience_ms)
 		manner.patience_ms = d->v.patience_ms;
-	int rc = apart_new(&apart, &o->source, &manner, e);
-	if (rc)
-		return rc;
+	if (apart_new(&apart, &o->source, &manner, e))
+		return e->code;
 	struct source_host *host = apart_host(apart);
 	o->source.host = host;
 	for (size_t i = 0; i < d->n_stuck; i++)
 		apart_remember(apart, &d->stuck[i]);
-	rc = recorder_run(o, e);
+	int rc = recorder_run(o, e);
 	o->source.host = NULL;
 	apart_stop(apart);
 	d->n_stuck = host->stuck(host, d->stuck, SOURCE_STUCK_MAX);
@@ -704,10 +702,7 @@ static int run_daemon(const struct call *call, struct err *e)
 	d.now.recorder = true;
 	int rc = set_defaults(&d.v, &texts, e);
 	d.now.root = d.v.o.source.root;
-	if (!rc)
-		rc = read_first(&d, e);
-	if (!rc)
-		rc = run(&d, e);
+	rc = rc || read_first(&d, e) ? e->code : run(&d, e);
 	configure_finish(&d.now);
 	configure_finish(&d.next);
 	arena_finish(&texts);

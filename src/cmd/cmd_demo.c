@@ -235,10 +235,8 @@ static int print_report(const struct call *call, int64_t now_ms, struct err *e)
 		rc = err_set(e, ERR_WORLD, "the scenario has no cards");
 	q.until_ms = q.since_ms;
 	q.since_ms -= WEEK_MS;
-	if (rc == 0 && weeks)
-		rc = audit_run(&before, &q, e);
-	if (rc == 0 && weeks)
-		rc = add_rule(&rule, &a, v->db, e);
+	if (rc == 0 && weeks && (audit_run(&before, &q, e) || add_rule(&rule, &a, v->db, e)))
+		rc = e->code;
 	a.spells.n = weeks && a.spells.n > WEEKS_SPELLS ? WEEKS_SPELLS : a.spells.n;
 	if (rc == 0)
 		print_audits(&out, &a, weeks ? &before : NULL, &style);

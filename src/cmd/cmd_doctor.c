@@ -208,8 +208,7 @@ static void examine_configured(const struct host *x, struct findings *f)
 {
 	struct configuration conf = { .root = x->root };
 	struct err e = { 0 };
-	char missed[CHANNEL_REACH_CAP];
-	char wrong[PATH_MAX + 256];
+	char missed[CHANNEL_REACH_CAP], wrong[PATH_MAX + 256];
 	bool tells = false;
 	if (configure_read(&conf, NULL, &e) == 0) {
 		if (channel_check(&conf.values.notices, &e) != 0)

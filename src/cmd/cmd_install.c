@@ -426,9 +426,8 @@ static int disable_units(const struct install *s, struct err *e)
 static int remove_item(struct install *s, size_t i, struct err *e)
 {
 	char path[PATH_MAX];
-	int rc = path_of(s, items[i].name, path, e);
-	if (rc)
-		return rc;
+	if (path_of(s, items[i].name, path, e))
+		return e->code;
 	switch (items[i].kind) {
 	case ITEM_DIRECTORY:
 	case ITEM_DATA:

@@ -433,10 +433,9 @@ static void join(struct search *s)
 /* Reads the cards once, and reserves as many as are wanted or none. */
 static int choose(struct search *s, struct err *e)
 {
-	int rc = look(s, e);
-	if (rc)
-		return rc;
-	rc = rank(s, e);
+	if (look(s, e))
+		return e->code;
+	int rc = rank(s, e);
 	/* One pick at a time: else two picks that need two cards each could get one each. */
 	int turn = rc ? -1 : pick_lock_turn(&s->locks, TURN_MS);
 	/* Cards are left for all earlier picks. */

@@ -165,16 +165,15 @@ static int look(
 {
 	const struct stat_options *o = &frames->options;
 	struct stat_pick picked = { 0 };
-	int rc = cmd_live_look(s, e);
-	if (rc)
-		return rc;
+	if (cmd_live_look(s, e))
+		return e->code;
 	if (o->full_command || frames->json)
 		live_process_measure_all(s->live, 0);
 	if (o->full_command && !frames->every_ms) {
 		cmd_live_wait(s, CPU_WAIT_MS);
 		live_process_measure_all(s->live, 0);
 	}
-	rc = stat_pick(&picked, s->live, &frames->filter, e);
+	int rc = stat_pick(&picked, s->live, &frames->filter, e);
 	if (rc == 0 && frames->json)
 		stat_json(out, &picked, frames->every_ms ? 0 : 5);
 	else if (rc == 0)

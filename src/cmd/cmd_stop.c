@@ -101,8 +101,7 @@ static int say_none(const char *db, bool chosen, struct err *e)
 static int run(const struct call *call, struct err *e)
 {
 	const struct values *v = call->values;
-	char path[PATH_MAX];
-	char safe[PATH_MAX];
+	char path[PATH_MAX], safe[PATH_MAX];
 	struct published now;
 	if (!v->db && choose_db_own(path, sizeof(path), e))
 		return e->code;

@@ -45,9 +45,8 @@ static int analyze(const struct command *self, const struct values *v, struct er
 	struct str out = { 0 };
 	if (!v->tracking_file || !v->sub_file)
 		return err_set(e, ERR_USAGE, "analyze needs --tf and --stf");
-	int rc = subtrack_analyze(&s, v->tracking_file, v->sub_file, e);
-	if (rc)
-		return rc;
+	if (subtrack_analyze(&s, v->tracking_file, v->sub_file, e))
+		return e->code;
 	if (wants_json(v))
 		subtrack_print_json(&out, &s);
 	else

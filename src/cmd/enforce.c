@@ -453,9 +453,8 @@ enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
 static int choose_files(struct enforce *x, struct err *e)
 {
 	struct chosen_db chosen = { .path = "" };
-	int rc = x->o->db ? 0 : choose_db_to_read(&chosen, e);
-	if (rc)
-		return rc;
+	if (!x->o->db && choose_db_to_read(&chosen, e))
+		return e->code;
 	str_copy(x->db, sizeof(x->db), x->o->db ? x->o->db : chosen.path);
 	if (x->o->policy_db)
 		str_copy(x->policy_db, sizeof(x->policy_db), x->o->policy_db);

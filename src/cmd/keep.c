@@ -48,9 +48,8 @@ static int make_request(
 {
 	struct proc_status status;
 	bool drop = r->ask == USER_ASK_DROP;
-	int rc = enforce_parse_asked(operand, &r->what, e);
-	if (rc)
-		return rc;
+	if (enforce_parse_asked(operand, &r->what, e))
+		return e->code;
 	if (!drop && k->o->for_ms == 0)
 		return err_set(e, ERR_USAGE, "say for how long, as in --for 4h");
 	if (!drop && (!k->o->reason || !*k->o->reason))

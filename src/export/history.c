@@ -305,10 +305,8 @@ static int print_series(struct filling *f, enum shown shown)
 		f->before += f->h->adds[i];
 		if (f->out->failed || f->head.failed || f->labels.failed)
 			return err_memory(f->e);
-		int rc = f->out->len < FLUSH_BYTES ? 0
-						   : f->b->flush(f->out, f->b->context, f->e);
-		if (rc)
-			return rc;
+		if (f->out->len >= FLUSH_BYTES && f->b->flush(f->out, f->b->context, f->e))
+			return f->e->code;
 	}
 	return 0;
 }
@@ -368,13 +366,10 @@ static int print_identities(struct filling *f)
 	if (!f->h->totals.has_identities)
 		return 0;
 	head(f, "gua_identity_gpu_seconds");
-	int rc = print_each(f, HISTORY_IDENTITY, IDENTITY_ACTIVE);
-	if (rc == 0)
-		rc = print_each(f, HISTORY_IDENTITY, IDENTITY_IDLE_HELD);
-	if (rc == 0 && f->h->totals.has_leases)
-		rc = print_each(f, HISTORY_IDENTITY, IDENTITY_RESERVED);
-	if (rc)
-		return rc;
+	if (print_each(f, HISTORY_IDENTITY, IDENTITY_ACTIVE) ||
+		print_each(f, HISTORY_IDENTITY, IDENTITY_IDLE_HELD) ||
+		(f->h->totals.has_leases && print_each(f, HISTORY_IDENTITY, IDENTITY_RESERVED)))
+		return f->e->code;
 	head(f, "gua_identity_squatting_seconds");
 	return print_each(f, HISTORY_IDENTITY, IDENTITY_SQUATTING);
 }

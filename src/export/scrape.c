@@ -336,17 +336,14 @@ static int read_cards(struct scrape *s, sqlite3 *db, int64_t now_ms, struct err 
 	}
 	s->present = n;
 	present_store_cards_free(&all);
-	if (rc == 0)
-		rc = read_totals(s, db, e);
-	if (rc == 0)
-		rc = read_counts(s, db, "SELECT gpu, count(*) FROM holder GROUP BY gpu",
-			offsetof(struct scrape_card, processes), e);
-	if (rc == 0)
-		rc = read_counts(s, db,
-			"SELECT gpu, count(*) FROM open_spell AS o WHERE " OPEN_IS_SPELL
-			" GROUP BY gpu",
-			offsetof(struct scrape_card, spells), e);
-	return rc;
+	if (rc || read_totals(s, db, e) ||
+		read_counts(s, db, "SELECT gpu, count(*) FROM holder GROUP BY gpu",
+			offsetof(struct scrape_card, processes), e))
+		return e->code;
+	return read_counts(s, db,
+		"SELECT gpu, count(*) FROM open_spell AS o WHERE " OPEN_IS_SPELL
+		" GROUP BY gpu",
+		offsetof(struct scrape_card, spells), e);
 }
 
 /* Spells that ended because the recorder stopped may still go on: they are not counted. */

@@ -42,10 +42,9 @@ static int read_labels(struct fleet *f, const char *labels, struct err *e)
 int fleet_open(struct fleet *f, const struct client_options *o, struct err *e)
 {
 	*f = (struct fleet){ .timeout_ms = o->conf.timeout_ms };
-	int rc = read_match(f, o->conf.match, e);
-	if (rc == 0)
-		rc = read_labels(f, o->conf.host_label, e);
-	return rc ? rc : client_open(&f->client, o, e);
+	if (read_match(f, o->conf.match, e) || read_labels(f, o->conf.host_label, e))
+		return e->code;
+	return client_open(&f->client, o, e);
 }
 
 void fleet_close(struct fleet *f)

@@ -187,9 +187,8 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 		write_uuid(uuid, sizeof(uuid), own.text);
 	else
 		snprintf(uuid, sizeof(uuid), "%s/%s", s->hosts.items[host].text, index.text);
-	int rc = find_card(s, uuid, instance.text, number, e);
-	if (rc)
-		return rc;
+	if (find_card(s, uuid, instance.text, number, e))
+		return e->code;
 	struct sampled_card *card = &s->cards[*number];
 	card->host = host;
 	if (!card->label) {
@@ -372,9 +371,8 @@ int sampled_take(void *context, const struct sample *sample, struct err *e)
 {
 	struct sampled *s = context;
 	uint32_t number;
-	int rc = sampled_number(s, sample, NULL, &number, e);
-	if (rc)
-		return rc;
+	if (sampled_number(s, sample, NULL, &number, e))
+		return e->code;
 	struct sampled_series *series = &s->series[number];
 	int64_t t_ms = llround(1000 * sample->time_s);
 	double value = series->metric ? sample->value * series->metric->scale : -1;
@@ -593,9 +591,8 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 		else if (isnan(values[EXPORTER_MEMORY]) ||
 			 (b.use_ms >= 0 && m.t_ms - b.use_ms <= limit_ms))
 			continue; /* the next reading of use decides */
-		rc = note_number(s, &m, e);
-		if (rc)
-			return rc;
+		if (note_number(s, &m, e))
+			return e->code;
 		m.state = judge_sample(&s->rules, values[EXPORTER_USE],
 			held_bytes(s, card, &b, m.t_ms), m.n_holders > 0);
 		rc = judge_moment(s, number, &m, &b, e);

@@ -79,9 +79,8 @@ static int take_least(void *context, const struct sample *sample, struct err *e)
 {
 	struct sampled *s = context;
 	uint32_t number;
-	int rc = sampled_number(s, sample, NULL, &number, e);
-	if (rc)
-		return rc;
+	if (sampled_number(s, sample, NULL, &number, e))
+		return e->code;
 	struct sampled_card *card = &s->cards[s->series[number].card];
 	card->floor_bytes = fmin(card->floor_bytes, sample->value);
 	return 0;
@@ -137,9 +136,7 @@ static int read_raw(struct sampled *s, struct err *e)
 		if (oldest_ms < 0 || s->raws[i].t_ms < oldest_ms)
 			oldest_ms = s->raws[i].t_ms;
 	sampled_restrict(s);
-	if (rc == 0)
-		rc = fleet_fill_window(s->fill, oldest_ms, e);
-	return rc ? rc : sampled_judge(s, e);
+	return rc || fleet_fill_window(s->fill, oldest_ms, e) ? e->code : sampled_judge(s, e);
 }
 
 /* Whether metrics say whose a card is, instead of labels. */

@@ -148,9 +148,8 @@ static int take_value(void *context, const struct sample *sample, struct err *e)
 {
 	const struct group *g = context;
 	uint32_t number;
-	int rc = sampled_number(g->s, sample, g->metric, &number, e);
-	if (rc)
-		return rc;
+	if (sampled_number(g->s, sample, g->metric, &number, e))
+		return e->code;
 	struct group own = group_of(g->s, &g->s->cards[g->s->series[number].card]);
 	if ((!g->metric || is_odd(g->metric)) && !is_same(g, &own))
 		return 0;

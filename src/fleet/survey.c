@@ -298,16 +298,14 @@ static int choose(struct survey *s, struct err *e)
 	const struct restriction *only = &s->q->only;
 	size_t n_cards = s->cards.n;
 	if (only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n) {
-		int rc = keep(s, &s->cards, takes_card, e);
-		if (rc)
-			return rc;
+		if (keep(s, &s->cards, takes_card, e))
+			return e->code;
 		if (n_cards && s->cards.n == 0)
 			return err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
 				restriction_names[only->lists[ONLY_CARD].n ? ONLY_CARD
 									   : ONLY_MODEL]);
-		rc = drop_users(s, e);
-		if (rc)
-			return rc;
+		if (drop_users(s, e))
+			return e->code;
 	}
 	return s->a->of_users ? keep(s, &s->users, survey_takes_user, e) : 0;
 }

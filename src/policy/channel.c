@@ -445,9 +445,8 @@ static int sign(char header[HEADER_CAP], const struct channel_job *job, const st
 	*header = '\0';
 	if (!path)
 		return 0;
-	int rc = file_read_regular(path, SECRET_MOST, &file, e);
-	if (rc)
-		return rc;
+	if (file_read_regular(path, SECRET_MOST, &file, e))
+		return e->code;
 	if (file.st.st_mode & S_IROTH) {
 		free(file.data);
 		return err_set(e, ERR_WORLD, "others can read the secret in %s; chmod o-r %s",

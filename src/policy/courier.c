@@ -83,13 +83,12 @@ int courier_send(struct courier *c, int64_t ticket, enum channel channel,
 	const struct helper_work work = {
 		.name = "gua-notice", .serve = serve, .context = &order
 	};
-	int rc = helper_new(&a->helper, &work, e);
-	if (rc)
-		return rc;
+	if (helper_new(&a->helper, &work, e))
+		return e->code;
 	a->ticket = ticket;
 	a->channel = channel;
 	a->until_us = clock_monotonic_us() + (c->config->timeout_ms + GRACE_MS) * 1000;
-	rc = helper_send(a->helper, "", 0, e);
+	int rc = helper_send(a->helper, "", 0, e);
 	if (rc)
 		end_errand(a);
 	return rc;

@@ -339,15 +339,14 @@ static int check_allowed(
 	if (!x->file || !x->db)
 		return err_set(
 			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
-	int rc = policy_file_orders(x->file, now_ms, &orders, e);
-	if (rc)
-		return rc;
+	if (policy_file_orders(x->file, now_ms, &orders, e))
+		return e->code;
 	/* The configuration may have been reloaded. */
 	if (orders.armed_until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
 		return err_set(e, ERR_NOTHING, "ending is no longer allowed");
 	if (orders.stopped_ms >= 0)
 		return err_set(e, ERR_NOTHING, "the breaker has stopped everything");
-	rc = check_keeps(x->file, a, now_ms, e);
+	int rc = check_keeps(x->file, a, now_ms, e);
 	return rc || brief ? rc : check_exemptions(x, a, now_ms, e);
 }
 

@@ -26,12 +26,9 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	es->o = *o;
 	es->enforcer = o->enforcer;
 	es->proc = -1;
-	int rc = proc_open(&es->proc, "", e);
-	if (rc == 0)
-		rc = end_link_new(&es->link, o->program, o->socket, e);
-	if (rc) {
+	if (proc_open(&es->proc, "", e) || end_link_new(&es->link, o->program, o->socket, e)) {
 		endings_free(es);
-		return rc;
+		return e->code;
 	}
 	*out = es;
 	return 0;

@@ -495,29 +495,23 @@ static int pass_over(struct work *w)
 	struct enforcer *x = w->x;
 	struct pass pass = { 0 };
 	bool brief = x->primed;
-	int rc = read_file(w);
-	if (rc == 0)
-		rc = read_present(w, brief);
-	if (rc)
-		return rc;
+	if (read_file(w) || read_present(w, brief))
+		return w->e->code;
 	if (!facts_now_is_known(&w->now)) {
 		x->last = (struct policy_pass){ .at_ms = w->now_ms };
 		str_copy(x->last.note, sizeof(x->last.note),
 			"no session was judged: the recorder has written nothing recently");
 		return policy_file_set_pass(x->file, &x->last, w->e);
 	}
-	rc = judge_all(w, &pass);
+	int rc = judge_all(w, &pass);
 	if (rc == 0 && brief && (any_step(w) || pass.tripped)) {
 		brief = false;
 		forget_facts(w);
 		rc = read_present(w, brief);
-		if (rc == 0)
-			rc = judge_all(w, &pass);
+		rc = rc ? rc : judge_all(w, &pass);
 	}
-	if (rc == 0 && !remember_used(w))
-		rc = err_memory(w->e);
-	if (rc)
-		return rc;
+	if (rc || !remember_used(w))
+		return rc ? rc : err_memory(w->e);
 	x->primed = true;
 	/* Writes everything that the pass decided, then ends sessions. */
 	struct policy_record *records = calloc(w->n + 1, sizeof(*records));

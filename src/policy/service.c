@@ -153,9 +153,8 @@ static void pass_if_due(struct service *s)
 /* One pass, and the deliveries that follow from it. */
 static int run_once(struct service *s, struct err *e)
 {
-	int rc = pass(s, e);
-	if (rc)
-		return rc;
+	if (pass(s, e))
+		return e->code;
 	const struct policy_pass *last = &s->enforcer.last;
 	if (*last->note)
 		log_warning("%s", last->note);

@@ -258,9 +258,8 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 	int64_t late_ms = clock_later(now_ms - row->queued_ms, 0);
 	struct policy_state state;
 	bool known = policy_file_state(s->enforcer->file, row->session, &state, NULL) == 0;
-	int rc = notice_from_json(n, row->body, strlen(row->body), e);
-	if (rc)
-		return rc;
+	if (notice_from_json(n, row->body, strlen(row->body), e))
+		return e->code;
 	n->made_ms += late_ms;
 	postpone(s, n, late_ms);
 	/* How long the session has been seen idle by now. */

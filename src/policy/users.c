@@ -140,14 +140,11 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 		.evidence = evidence,
 		.config = u->enforcer->config_hash,
 		.actor = keep.user };
-	int rc = policy_file_begin(file, e);
-	if (rc == 0)
-		rc = policy_file_drop_keep(file, session->key, u->now_ms, e);
-	if (rc == 0 && r->ask == USER_ASK_KEEP)
-		rc = policy_file_add_keep(file, &keep, e);
-	if (rc == 0)
-		rc = policy_file_add_action(file, &a, e);
-	return policy_file_end(file, rc, e);
+	bool failed = policy_file_begin(file, e) ||
+		      policy_file_drop_keep(file, session->key, u->now_ms, e) ||
+		      (r->ask == USER_ASK_KEEP && policy_file_add_keep(file, &keep, e)) ||
+		      policy_file_add_action(file, &a, e);
+	return policy_file_end(file, failed ? e->code : 0, e);
 }
 
 /* Adds what is kept: the session of a process or, without a pid, a lease. */

@@ -97,9 +97,7 @@ int report_ask(struct report_asked *asked, const struct report_words *words, int
 	int rc = 0;
 	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
 		rc = options_list_check(restriction_names[i], &words->only.lists[i], e);
-	if (rc == 0)
-		rc = read_request(asked, words, e);
-	return rc ? rc : read_window(asked, words, e);
+	return rc || read_request(asked, words, e) ? e->code : read_window(asked, words, e);
 }
 
 int report_ask_check_groups(

@@ -206,8 +206,7 @@ static void set_shares(
 	struct report_timeline *t, struct report_lane *lane, const struct audit_column *columns)
 {
 	int64_t ms[CARD_STATES] = { 0 }, whole_ms = 0;
-	double parts[CARD_STATES + 1];
-	double shown[SHARES_MAX];
+	double parts[CARD_STATES + 1], shown[SHARES_MAX];
 	for (size_t i = 0; i < t->n; i++) {
 		const struct audit_column *c = &columns[i];
 		int64_t all_ms = sum_of(c->ms);

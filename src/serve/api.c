@@ -145,10 +145,7 @@ void api_who(const struct request *q, struct answer *a)
 	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
 	struct err e = { 0 };
-	int rc = request_read(q, who_rows, &p, &e);
-	if (rc == 0)
-		rc = request_read_present(&now, q, WAIT_MS, &e);
-	if (rc) {
+	if (request_read(q, who_rows, &p, &e) || request_read_present(&now, q, WAIT_MS, &e)) {
 		answer_err(a, q, &e);
 	} else if (is_csv(a)) {
 		struct column columns[HOLDER_COLUMNS_MAX];

@@ -209,9 +209,8 @@ int request_read_report(
 	const struct serve_world *world = q->world;
 	const struct config *c = world->config;
 	*p = (struct report_params){ .words = REPORT_WORDS_NONE };
-	int rc = request_read(q, report_rows, p, e);
-	if (rc)
-		return rc;
+	if (request_read(q, report_rows, p, e))
+		return e->code;
 	/* A form sends all of its fields: an empty one counts as not given. */
 	const char **texts[] = { &p->words.window.since, &p->words.window.until,
 		&p->words.window.last, &p->words.by };

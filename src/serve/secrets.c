@@ -97,10 +97,9 @@ int secrets_read(struct secrets **s, const char *path, struct err *e)
 	char *bytes = NULL;
 	size_t len = 0;
 	*s = NULL;
-	int rc = secrets_read_file(path, &bytes, &len, e);
-	if (rc)
-		return rc;
-	rc = secrets_parse(s, path, bytes ? bytes : "", len, e);
+	if (secrets_read_file(path, &bytes, &len, e))
+		return e->code;
+	int rc = secrets_parse(s, path, bytes ? bytes : "", len, e);
 	if (bytes)
 		explicit_bzero(bytes, len);
 	free(bytes);

@@ -705,10 +705,8 @@ int server_open(struct server **server, const struct server_options *o, struct e
 		.wake = wake_call,
 		.version = stores_version,
 		.context = &s->asker };
-	if (rc == 0)
-		rc = pool_open(&s->pool, &ops, e);
-	if (rc)
-		return rc;
+	if (rc || pool_open(&s->pool, &ops, e))
+		return e->code;
 	s->asker.stopping = pool_stopping(s->pool);
 	return start_daemon(s, e);
 }

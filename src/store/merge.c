@@ -508,9 +508,7 @@ static int copy_all(struct merge *m, struct err *e)
 			return err_set(e, ERR_WORLD, "interrupted: no store was made");
 		rc = copy_source(m, &m->sources[i], e);
 	}
-	if (rc == 0)
-		rc = make_sums(m, e);
-	return rc ? rc : end_copying(m, e);
+	return rc || make_sums(m, e) ? e->code : end_copying(m, e);
 }
 
 /* Limit of SQLite's memory, as a number of files: the new store, and the one being read. */

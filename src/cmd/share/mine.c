@@ -7,9 +7,8 @@
 static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)
 {
 	struct user_names *names;
-	int rc = user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, e);
-	if (rc)
-		return rc;
+	if (user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, e))
+		return e->code;
 	user_names_get(names, uid, 0, name, USER_CAP);
 	user_names_free(names);
 	return 0;
