@@ -95,6 +95,22 @@ static void test_one_more_without_a_capacity(void **state)
 	free(items);
 }
 
+static int compare_numbers(const void *x, const void *y)
+{
+	const int *a = x, *b = y;
+	return array_compare(*a, *b);
+}
+
+static void test_sorts_also_no_items(void **state)
+{
+	(void)state;
+	int numbers[] = { 3, 1, 2 }, *none = NULL;
+	array_sort(none, 0, compare_numbers);
+	array_sort(numbers, 3, compare_numbers);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(numbers[i], i + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +119,7 @@ int main(void)
 		cmocka_unit_test(test_no_items_need_no_memory),
 		cmocka_unit_test(test_failure_leaves_the_old_array),
 		cmocka_unit_test(test_one_more_without_a_capacity),
+		cmocka_unit_test(test_sorts_also_no_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
