@@ -367,9 +367,7 @@ static int replace(const char *path, bool keep, const char *bytes, size_t len, s
 	}
 	if (!ok && *made)
 		unlink(made);
-	if (ok)
-		return 0;
-	return err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(why));
+	return ok ? 0 : err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(why));
 }
 
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e)

@@ -99,7 +99,8 @@ static struct recorder_options options_for(const struct values *v, struct clock 
 	};
 }
 
-/* Long intervals are sampled less often, so a simulated month takes no longer than a minute. */
+/* Long intervals are sampled less often, so that a simulated month takes no longer than a
+ * simulated minute. */
 static int record_ticks(const struct values *v, struct clock *clock, struct err *e)
 {
 	struct recorder_options o = options_for(v, clock);

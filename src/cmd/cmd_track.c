@@ -27,7 +27,7 @@ enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
 /* timeout(1) and others send a signal both to the process and to its group; within this time
  * the two count as one. */
 #define SAME_REQUEST_US 100000
-/* How many times the user must press Ctrl-C while the command is stuck, until gua leaves it. */
+/* How many times in a row the user must press Ctrl-C before gua leaves a stuck command. */
 #define STUCK_REQUESTS 3
 /* How long the tracking file waits for the driver's first answer. */
 #define DRIVER_S 5
@@ -516,9 +516,7 @@ static int find_command(struct session *s, char **operands, char ***words, struc
 		s->argv = *words;
 		warn_of_shell(v, **words);
 	}
-	if (!s->argv && !v->pid)
-		return err_set(e, ERR_USAGE, "the command is empty");
-	return 0;
+	return s->argv || v->pid ? 0 : err_set(e, ERR_USAGE, "the command is empty");
 }
 
 /* Fills in the options of the tracker, after the command is known. */

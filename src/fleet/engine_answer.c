@@ -318,9 +318,7 @@ static int take_between(struct engine_answer *a, char c, struct err *e)
 		return 0;
 	switch (a->state) {
 	case AT_VALUE_OR_END:
-		if (c == ']')
-			return close_bracket(a, false, e);
-		return begin_value(a, c, e);
+		return c == ']' ? close_bracket(a, false, e) : begin_value(a, c, e);
 	case AT_VALUE:
 		return begin_value(a, c, e);
 	case AT_KEY_OR_END:

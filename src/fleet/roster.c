@@ -235,9 +235,7 @@ int roster_read(
 	if (rc == 0)
 		rc = fleet_run(&b, e);
 	fleet_finish_batch(&b);
-	if (rc == 0)
-		rc = shorten(r, e);
-	return rc;
+	return rc ? rc : shorten(r, e);
 }
 
 /* Counts the different texts of many; all that do not fit are the last one. */

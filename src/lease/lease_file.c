@@ -53,9 +53,7 @@ int lease_file_parse(char *bytes, size_t len, struct lease_file *f, struct err *
 	if (!f->id || !lease_file_name(name, f->id))
 		return err_set(
 			e, ERR_USAGE, "it needs an id of at most %d characters", LABEL_CAP - 1);
-	if (!lease_file_card(&cards, card))
-		return err_set(e, ERR_USAGE, "it names no card");
-	return 0;
+	return lease_file_card(&cards, card) ? 0 : err_set(e, ERR_USAGE, "it names no card");
 }
 
 /* In quotes, because a value may have a # or quotes in it. A text that a user chose is cut, so

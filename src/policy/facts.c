@@ -213,10 +213,8 @@ int facts_now_read(struct facts_now *p, struct err *e)
 		.until_ms = p->now_ms };
 	rules_set_limits(p->policy, h);
 	int rc = idle_history_read(h, e);
-	if (rc == 0 && !index_spans(p))
-		rc = err_memory(e);
-	if (rc)
-		return rc;
+	if (rc || !index_spans(p))
+		return rc ? rc : err_memory(e);
 	facts_now_judge_again(p);
 	return 0;
 }

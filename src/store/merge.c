@@ -286,7 +286,7 @@ static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 	return add_id(&c->s->cards, old, id, e);
 }
 
-/* Copies the rows of a table. Ids of cards are looked up: several stores may have one card. */
+/* Copies the rows of a table. Ids of cards are looked up: stores may share cards. */
 static int copy_table(
 	struct merge *m, struct source *s, const struct merge_table *t, struct err *e)
 {
@@ -558,9 +558,7 @@ static int publish(const struct merge *m, int fd, struct merge_summary *s, struc
 	int rc = renameat2(AT_FDCWD, m->path, AT_FDCWD, path, RENAME_NOREPLACE);
 	if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) /* not on all file systems */
 		rc = link(m->path, path) == 0 ? unlink(m->path) : -1;
-	if (rc != 0)
-		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
-	return 0;
+	return rc == 0 ? 0 : err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
 }
 
 /* Makes the unfinished store in the directory of the new one; returns its descriptor, or -1. */

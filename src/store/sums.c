@@ -12,7 +12,7 @@ enum { HOUR_S = 3600, DAY_S = 86400 };
 	"(SELECT * FROM " kind a RANGE " UNION ALL SELECT * FROM " kind b RANGE ")"
 #define GROUPED " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
 
-/* The sums of a quarter of the hour ?1, by state. Those of an hour are spread over them. */
+/* The sums of a quarter of the hour ?1, by state, with its part of the slots of an hour. */
 #define IN_STATE(name, state) "ifnull(sum(iif(state = " state ", ms, 0)), 0) AS " name
 #define IN_QUARTER(number, ms)                                                                 \
 	"(SELECT " HEAT_STATES(IN_STATE) " FROM (SELECT state, ms FROM usage_1m"               \

@@ -308,10 +308,8 @@ static int pass(struct watch *w, struct err *e)
 	w->n_ids = 0;
 	w->failed = (struct err){ 0 };
 	int rc = w->kind == LEASE_POD ? ask_kubelet(w, e) : ask_slurm(w, e);
-	if (rc == 0 && w->failed.code)
-		rc = err_set(e, ERR_WORLD, "%s", w->failed.text);
-	if (rc)
-		return rc;
+	if (rc || w->failed.code)
+		return rc ? rc : err_set(e, ERR_WORLD, "%s", w->failed.text);
 	DIR *dir = opendir(w->own);
 	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
 		bool known = entry->d_name[0] == '.';

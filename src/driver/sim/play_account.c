@@ -4,9 +4,7 @@
 
 static uint32_t running_pid(const struct play *p, size_t seat)
 {
-	if (!p->seats[seat].held)
-		return 0;
-	return play_pid(p, p->scenario->seats[seat].process);
+	return p->seats[seat].held ? play_pid(p, p->scenario->seats[seat].process) : 0;
 }
 
 /* Whether a newer entry than the dead one at `at` has its pid. */

@@ -49,9 +49,7 @@ static int never_works(struct scenario *s, struct line *l, int card, const char 
 		.kind = FAULT_FAIL, .card = card, .code = 3, .until_us = INT64_MAX
 	};
 	str_copy(fault.call, sizeof(fault.call), call);
-	if (add_fault(s, l, &fault, &event) != 0)
-		return ERR_USAGE;
-	return add_event(s, l, &event);
+	return add_fault(s, l, &fault, &event) != 0 ? ERR_USAGE : add_event(s, l, &event);
 }
 
 static int parse_memory_info(struct scenario *s, struct line *l, int card)
