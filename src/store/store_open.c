@@ -115,7 +115,7 @@ static const char *const tables[] = { "host", "run", "gpu", "process", "open_lif
  * bound_wal() in store.c. */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
 			       "PRAGMA journal_size_limit = 4194304;"
-			       "PRAGMA cache_size = -256;"
+			       "PRAGMA cache_size = -192;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA foreign_keys = OFF;";
 
