@@ -1,4 +1,5 @@
-/* Makes an audit: the steps that fill it from stores, what engines add, what its time costs. */
+/* Makes an audit: the steps that fill it from stores, what every engine adds to it, and what
+ * its time costs. */
 #include "audit/audit.h"
 
 #include "audit/gather.h"
@@ -387,7 +388,8 @@ static int compare_shown(const void *x, const void *y)
 	return array_compare((int64_t)a->path, (int64_t)b->path);
 }
 
-/* Reads the process's row; its store is open. `*stmt` is kept for the next one. */
+/* Reads what the row of the process says; its store is open. `*stmt` is kept for the next one.
+ */
 static int describe(struct gather *g, const struct shown *s, sqlite3_stmt **stmt, struct err *e)
 {
 	struct arena *texts = &g->a->texts;

@@ -165,7 +165,8 @@ bool restriction_next(
 	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word);
 
 /* Which rows of "open_spell AS o" are spells: those that are long enough by the rule of their
- * host's newest run. When a recorder has stopped, a spell that went on is in spell too. */
+ * host's newest run. When a recorder has stopped, a spell that continued is in the table spell
+ * too. */
 #define OPEN_IS_SPELL                                                                          \
 	"idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run WHERE run.host = "           \
 	"(SELECT host FROM gpu WHERE gpu.id = o.gpu) AND source <> 'import' "                  \

@@ -14,7 +14,8 @@
 	"coalesce(how, '') FROM " RUNS                                                         \
 	" WHERE before_ms < started_ms AND started_ms >= ?1 AND started_ms < ?2"
 
-/* Writes the text of a time without a recorder: the store only has how the run before ended. */
+/* Writes the text of a time without a recorder: the store has only the way in which the run
+ * before it ended. */
 static void explain_off(struct event_row *row)
 {
 	char how[24];

@@ -65,7 +65,8 @@ static bool is_one_host(const struct gather *g, size_t a, size_t b)
 	const char *p = g->records[a].machine_id, *q = g->records[b].machine_id;
 	if (*p && *q)
 		return strcmp(p, q) == 0;
-	/* Two with one name would be counted twice: hosts_check_overlap() refuses that. */
+	/* Two records with one name would be counted twice: hosts_check_overlap() refuses
+	 * that. */
 	if (!*p && !*q && strcmp(g->records[a].hostname, g->records[b].hostname) == 0)
 		return true;
 	size_t at = b;

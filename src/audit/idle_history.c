@@ -103,7 +103,8 @@ enum {
 /* The short processes that share a row (store/crowd.h). */
 #define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
 
-/* An idle stretch without a holder is of an earlier run, on a card not listed since. */
+/* An idle stretch without a holder belongs to an earlier run, on a card that has not been
+ * listed since. */
 #define UNLISTED                                                                               \
 	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
 	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
@@ -448,7 +449,8 @@ static void join_marks(struct idle_history *h)
 	}
 }
 
-/* Adds blind time: while a card of it was not observed, it is unknown if it was idle. */
+/* Adds blind time: while one of its cards was not observed, it is unknown whether the session
+ * was idle. */
 static bool add_blinds(struct idle_history *h, const struct idle_span *s)
 {
 	for (size_t i = idle_history_gap(h, s->card, s->begin_ms);

@@ -424,7 +424,8 @@ static struct idle_span *newest(const struct idle_history *h, uint32_t process, 
 	return best;
 }
 
-/* Takes a holder of the last tick. `brief`: it counts as holding since it was first seen. */
+/* Takes a holder of the last tick. With `brief`, it counts as holding the card since it was
+ * first seen. */
 static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t process = idmap_get(&h->process_ids, sql_int(row, 0, 0));

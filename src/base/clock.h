@@ -93,5 +93,6 @@ void clock_watch_start(struct clock_watch *w, const struct moment *now);
 /* Returns by how much the wall clock was set since the last call that found a step, or since
  * the start; 0: it was not. Small corrections add up until they are a step. */
 int64_t clock_watch_step_us(struct clock_watch *w, const struct moment *now);
-/* Returns how long the host was suspended since the last call; 0: it was not, or not long. */
+/* Returns how long the host was suspended since the last call; 0: it was not, or only for a
+ * short time. */
 int64_t clock_watch_suspend_us(struct clock_watch *w, const struct moment *now);

@@ -32,7 +32,8 @@ struct brief moment_format(const char *format, int64_t ms, bool utc)
 struct brief moment_iso(int64_t ms);
 /* "sunday", "monday" .. "saturday", as users write them. */
 extern const char *const moment_days[7];
-/* "Sun", "Mon" .. "Sat": strftime's %a depends on the locale, and reports must not. */
+/* "Sun", "Mon" .. "Sat": strftime's %a depends on the locale, and reports are compared byte by
+ * byte. */
 extern const char *const moment_weekdays[7];
 /* "Sun 2026-11-01 08:30" in local time, or followed by " UTC" when `utc`. */
 struct brief moment_text(int64_t ms, bool utc);

@@ -13,7 +13,8 @@ size_t nearest_distance(const char *name, size_t len, const char *asked, size_t 
  * that are too far to suggest; returns how many. */
 size_t nearest_few(const size_t *distances, size_t n, size_t asked_len, int *found, size_t max);
 
-/* Looks for the one name that is nearest to what the user wrote, and has something of it. */
+/* Looks for the one name that is nearest to what the user wrote, and has something in common
+ * with it. */
 struct nearest {
 	const char *asked; /* `len` bytes */
 	size_t len;

@@ -5,7 +5,8 @@
 enum { MAX_SHARERS = 1024 };
 
 /* Returns a holder's weight when the time of a card is split: SM use on an active card if it is
- * known, otherwise memory. split_start() chooses equal parts if one is unknown or all are 0. */
+ * known, otherwise memory. split_start() chooses equal parts if a memory is unknown or all
+ * weights are 0. */
 static double share_weight(const struct holder *h, enum card_state state, bool use_known)
 {
 	if (state == CARD_ACTIVE && use_known)

@@ -24,7 +24,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 	return h ^ h >> 29;
 }
 
-/* Adds two sums, of which one or both may be unknown (-1): then the result is the other. */
+/* Adds two sums, of which one or both may be unknown (-1). If one is unknown, the result is the
+ * other. */
 static int64_t add_known(int64_t a, int64_t b)
 {
 	if (a < 0 || b < 0)

@@ -15,7 +15,8 @@ struct row_table {
 	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
 	char *rows;		     /* n rows of kind->size bytes */
 	size_t n, cap;
-	bool hourly;	    /* slots are hours until the rows are stored, for lack of room */
+	bool hourly; /* slots are hours until the rows are stored, because there is little room
+		      */
 	struct idmap index; /* numbers of rows, by the hash of the key */
 	/* Rows that were found lately, by card and state or by process: the same ones are asked
 	 * for with every sample. An entry may be out of date, so its key is compared. */

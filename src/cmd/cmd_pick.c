@@ -463,7 +463,8 @@ static int choose(struct search *s, struct err *e)
 }
 
 /* Reads the cards repeatedly, at growing intervals, until there are enough or the time is over.
- * A driver that fails in between may come back, so the wait continues; that is said once. */
+ * A driver that fails in the meantime may come back, so the wait continues; that it does is
+ * said once. */
 static int choose_in_time(struct search *s, struct err *e)
 {
 	struct live_session *session = s->session;
@@ -544,7 +545,8 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 /* Default of --hold: the time that a program may need to load its libraries before it allocates
  * memory on the card. */
 #define HOLD_MS 30000
-/* What a shell evaluates if nothing was picked: programs see no card, and it fails. */
+/* What a shell evaluates if nothing was picked: programs see no card, and the status is not 0.
+ */
 #define CLOSED_TEXT "export CUDA_VISIBLE_DEVICES=; false\n"
 
 #define AT(member) .offset = offsetof(struct values, member)

@@ -286,7 +286,8 @@ static int start(const struct command *self, int argc, char **argv)
 	struct command own = *self;
 	own.fail = fail;
 	own.operands = NULL; /* they are taken here */
-	/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would see other options. */
+	/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options.
+	 */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		char *arg = argv[i];
 		if (strcmp(arg, "-lms") == 0)

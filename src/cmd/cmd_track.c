@@ -92,7 +92,8 @@ static void serve(void *context, const struct str *request, struct str *reply)
 }
 
 /* Returns the value in the environment of the command, which is gua's own; with --pid, of that
- * process at its start. NULL: not set, needed or readable. The caller frees it. */
+ * process when it was started. NULL: not set, not needed, or it cannot be read. The caller
+ * frees it. */
 static char *variable(const struct track_values *v, const char *name)
 {
 	struct track_values copy = *v;
@@ -114,7 +115,8 @@ static char *variable(const struct track_values *v, const char *name)
 	return value;
 }
 
-/* The head of the tracking file names the units: "auto" is decided before the first sample. */
+/* The header of the tracking file names the units, so "auto" must be decided before the first
+ * sample. */
 static const char *fixed_unit(const char *name, const char *instead)
 {
 	return strcmp(name, "auto") == 0 ? instead : name;
@@ -226,7 +228,8 @@ static void reap(struct session *s)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		/* It may be one that reads for the tracker, and not of the command. */
+		/* It may be a process that reads for the tracker, and not belong to the
+		 * command. */
 		bool own = reader_owns(s->v->o.files->reader, info.si_pid);
 		bool counts = !own && !tracker_is_helper(s->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */

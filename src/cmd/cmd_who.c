@@ -1,4 +1,5 @@
-/* gua who: lists who holds the cards now, how much, and idle for how long. */
+/* gua who: lists the processes that hold the cards now, how much they hold, and how long they
+ * have been idle. */
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"
 #include "view/who.h"

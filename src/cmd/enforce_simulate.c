@@ -153,7 +153,8 @@ static void make_tables(struct result *r)
 	r->sessions = (struct table)TABLE_OF(session_columns);
 	add_groups(&r->rules, &r->s, false);
 	add_groups(&r->users, &r->s, true);
-	/* Sessions that would have been ended come first: the wrong ones, then by time. */
+	/* Sessions that would have been ended come first: the wrongly ended ones, then by time.
+	 */
 	for (int part = 0; part < 3; part++)
 		for (size_t i = 0; i < r->s.n; i++) {
 			const struct simulated *one = &r->s.items[i];

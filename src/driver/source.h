@@ -114,7 +114,8 @@ int source_look(struct source *s, const bool *which, struct err *e);
 /* Why a call that returns no code has failed since this was last called. After such a failure
  * no reading is valid. */
 int source_unsaid(struct source *s, struct err *e);
-/* Returns the result of a call that returned ERR_BUSY and goes on. ERR_BUSY: ask again. */
+/* Returns the result of a call that returned ERR_BUSY and goes on. ERR_BUSY: it is not done;
+ * ask again. */
 int source_late(struct source *s, struct err *e);
 
 /* What is known when a source examines itself: whether it can be used on this host, and what is
@@ -177,7 +178,8 @@ enum { SOURCE_NAME_CAP = PATH_MAX + 16 };
 
 /* The file of a capture; NULL: the name is not one. In a store the name has no file. */
 const char *source_capture_path(const char *name);
-/* Makes the file name of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; others stay. */
+/* Makes the file name of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; other names do
+ * not change. */
 int source_make_absolute(const char **name, char *dst, struct err *e);
 /* Whether the data is played from a capture. */
 bool source_is_captured(const char *names);

@@ -125,7 +125,8 @@ static void take_result(
 	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
 }
 
-/* Whether the result of a late call can be taken now. Drains take samples; others add cards. */
+/* Whether the result of a late call can be taken now. A drain takes samples; a scan or a look
+ * adds cards. */
 static bool fits(enum call_kind called, enum call_kind now)
 {
 	if (called == CALL_DRAIN || called == CALL_SCAN)

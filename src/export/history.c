@@ -281,7 +281,8 @@ static void add_sample(struct filling *f, enum shown shown, size_t slot, int64_t
 }
 
 /* Prints a series, with its own labels and those of all series. A slot has samples at its
- * begin, if none ends there, at each step, and at the end of the last slot. */
+ * begin, if the slot before does not end there, at each step, and at the end of the last slot.
+ */
 static int print_series(struct filling *f, enum shown shown)
 {
 	int64_t step_s = f->b->step_s;

@@ -198,7 +198,8 @@ static void set_fleet(struct fleet_fill *fill)
 }
 
 /* How far off the sum of all samples can be. The cards of a host are scraped together and work
- * together, so their errors add up; hosts do not depend on each other. */
+ * together, so that their errors add up; those of different hosts do not depend on each
+ * other. */
 static void add_unsure(struct audit *a)
 {
 	double of_host_ms = 0, squares = 0;

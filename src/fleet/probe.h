@@ -33,7 +33,8 @@ int probe_has(struct probe *p, const struct probe_query *q, bool *has, struct er
 double probe_largest(const struct probe *p);
 /* Where the oldest moment with an answer begins, in ms; -1: there is none. */
 int64_t probe_oldest(const struct probe *p);
-/* Counts the series of an exporter with a role at each moment; *found NULL: none. */
+/* Counts the series of an exporter with a role at each moment; *found is NULL if there are
+ * none. */
 int probe_count(struct probe *p, const struct exporter *x, enum exporter_role role,
 	const struct exporter_metric **found, struct err *e);
 /* How many series of the cards' use, or else memory, an exporter has at a time. */

@@ -3,7 +3,8 @@
 
 #include "fleet/sampled.h"
 
-/* Values that the engine keeps for a query, its longest time, values kept here at a time. */
+/* Values that the engine keeps for one query, its longest time, and values that are kept here
+ * at a time. */
 enum { MOST_VALUES = 10000000, HOURS_MAX = 48, MOST_KEPT = 2000000 };
 enum { HOUR_MS = 3600000 };
 /* The holders of a card in an hour that are told apart. */

@@ -123,7 +123,8 @@ static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 	return false;
 }
 
-/* Asks when the first sample was taken, or, `before`, until when the host was accounted. */
+/* Asks when the first sample was taken, or with `before` up to when the host was accounted
+ * before that. */
 static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 {
 	const struct survey *s = n->s;

@@ -24,7 +24,8 @@ static long read_range(const char **at, long *last)
 	return first;
 }
 
-/* Parts of cards: 1 whole; n one of n equal parts; 0 of unknown size, or cards differ. */
+/* Parts of cards: 1 whole; n one of n equal parts; 0 a part of unknown size, also when cards
+ * differ. */
 static void add_card(struct slurm_gres *g, long card, int share)
 {
 	if (card < 0 || card >= CARDS_MAX)

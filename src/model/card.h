@@ -51,7 +51,8 @@ struct card_now {
 	double power_limit_w;	    /* in force */
 	double temperature_c;	    /* of the chip */
 	int64_t mem_used_bytes;	    /* by the driver's account */
-	int64_t idle_held_since_ms; /* idle-held without a pause since then; -1: not */
+	int64_t idle_held_since_ms; /* idle-held without a pause since then; -1: not idle-held
+				     */
 };
 
 /* Nothing is known. */

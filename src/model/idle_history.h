@@ -138,7 +138,8 @@ size_t idle_history_limit_of(const struct idle_history *h, int64_t pct);
 
 /* Where in h->gaps the first gap of the card would be that ends after the moment. */
 size_t idle_history_gap(const struct idle_history *h, uint32_t card, int64_t after_ms);
-/* How much of the time between two moments is blind: it is unknown if it was idle. */
+/* How much of the time between two moments is blind: it is unknown whether the session was
+ * idle. */
 int64_t idle_history_blind(const struct idle_history *h, const struct idle_session *s,
 	int64_t from_ms, int64_t to_ms);
 

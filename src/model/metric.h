@@ -77,7 +77,8 @@ struct metric_request {
 };
 
 void metric_clear(double *values, metric_texts texts);
-/* For each of the METRIC_COUNT flags that is set, also sets what it is computed from. */
+/* For each of the METRIC_COUNT flags that is set, also sets the metrics that it is computed
+ * from. */
 void metric_complete(unsigned char *wanted);
 /* Fills in the metrics that are computed from others: the bits of the reasons. */
 void metric_derive(double *values);

@@ -1,4 +1,5 @@
-/* Computes what all readers of the present need: idle times, the sentence on a suspect card. */
+/* Computes what all readers of the present need: idle times, and the sentence about a
+ * suspect card. */
 #include "model/present.h"
 
 bool present_was_idle(const struct present_process *p)

@@ -143,7 +143,8 @@ bool present_release(
 /* How long a holder has been idle; -1: it computes, is not a holder, or it is not known. Of a
  * stale host: how long it was at its last tick. */
 int64_t present_idle_ms(const struct present *all, const struct present_process *p);
-/* Notes that a lease covers the card; unless unknown, it makes a truly-idle card reserved. */
+/* Notes that a lease covers the card; unless it is unknown, it makes a truly-idle card
+ * reserved. */
 void present_add_lease(struct present_card *card, const struct lease *lease);
 /* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card);

@@ -20,7 +20,8 @@ extern const struct session_label {
 	const char *tag; /* before the text in the key */
 } session_labels[SESSION_LABELS];
 
-/* Writes the key of the session, and returns its kind. Two users are never in one session. */
+/* Writes the key of the session, and returns its kind. Processes of two users are never in
+ * one session. */
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);
 /* What people call the session of this key: "slurm:1", "session 19101"; with `with_user`
  * "slurm:1 of alice". */

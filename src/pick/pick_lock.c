@@ -115,7 +115,8 @@ __attribute__((format(printf, 2, 3))) static void warn(
 	l->warn(text);
 }
 
-/* Reports a file that cannot be used: each once, and only some: there may be thousands. */
+/* Reports a file that cannot be used: each once, and only some, because there may be thousands.
+ */
 static int skip(struct pick_locks *l, const char *name, const char *why)
 {
 	char safe[PICK_NAME_CAP * 4];
@@ -217,7 +218,8 @@ static int create_file(struct pick_locks *l, const char *prefix, const char *tex
 		/* The mode is independent of the umask. */
 		bool good = write(fd, text, len) == (ssize_t)len && fchmod(fd, 0444) == 0;
 		bool locked = good && flock(fd, LOCK_EX | LOCK_NB) == 0;
-		/* Another pick that checks the file at this moment holds it for an instant. */
+		/* Another pick that checks the file at this moment holds its lock for an
+		 * instant. */
 		for (int looks = 1; good && !locked && looks < TRIES; looks++) {
 			sleep_ns(LOOK_NS);
 			locked = flock(fd, LOCK_EX | LOCK_NB) == 0;

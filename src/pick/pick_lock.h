@@ -27,7 +27,8 @@ struct pick_locks {
 		unsigned n;
 	} users[PICK_MAX_USERS];
 	size_t n_users;
-	/* Files that cannot be used and have been reported; when that is full, no more are. */
+	/* Files that cannot be used and have been reported; when the list is full, no more
+	 * are reported. */
 	char skipped[PICK_MAX_SKIPPED][PICK_NAME_CAP];
 	size_t n_skipped;
 };

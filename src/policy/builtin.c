@@ -9,7 +9,8 @@
 enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };
 
 /* Process names (comm, as the kernel truncates them) that displays and the driver need. Any
- * user can give a process such a name: it counts only if the program file is the system's. */
+ * user can give a process such a name, so a name counts only if the program file belongs to
+ * the system. */
 static const char *const system_names[] = {
 	"Xorg",
 	"Xwayland",

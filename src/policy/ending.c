@@ -9,7 +9,8 @@
 
 enum { CGROUP_CAP = 4096 };
 
-/* How long a process may take to end after SIGKILL; stuck in the driver, it may never. */
+/* How long a process may take to end after SIGKILL; one that is stuck in the driver may
+ * never end. */
 #define KILL_MS 10000
 /* How often /proc is checked for processes that should have ended. */
 #define POLL_US (1 * INT64_C(1000000))
@@ -272,7 +273,8 @@ static const struct proc_life *find_pid(const struct ending *a, uint32_t pid)
 	return NULL;
 }
 
-/* Fails if the session is kept, by its name or a process: the name may have changed since. */
+/* Fails if the session is kept, by its name or by one of its processes: the name may have
+ * changed since. */
 static int check_keeps(
 	struct policy_file *f, const struct ending *a, int64_t now_ms, struct err *e)
 {
@@ -650,7 +652,8 @@ void ending_attend(struct endings *es, struct ending *a)
 	} else if (a->stage == ENDING_GRACE && a->kill) {
 		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000) {
 			/* The looks begin so early that SIGKILL comes when the grace period is
-			 * over. Before it, the session is watched as before SIGTERM. */
+			 * over. Before it, the session is watched for as long as before
+			 * SIGTERM. */
 			a->stage = ENDING_CONFIRM;
 			a->signal = END_ASK_KILL;
 			a->looks = 0;

@@ -103,7 +103,8 @@ struct endings {
 	struct ending items[ENDINGS_MOST];
 	struct ending_held *held;
 	size_t n_held;
-	/* Of this pass: how many processes cannot or must not be ended, and why the first. */
+	/* Of this pass: how many processes cannot or must not be ended, and the reason for
+	 * the first. */
 	size_t n_refused;
 	char refused[256];
 	bool unreachable; /* gua-end did not answer: it is not asked again in this pass */

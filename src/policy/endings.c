@@ -95,7 +95,8 @@ static void hold(struct endings *es, const struct enforcer_step *s)
 			continue;
 		if (n++ >= HELD_OF_USER || es->unreachable)
 			return;
-		/* A process for which there is no place is checked so when it is signalled. */
+		/* A process for which there is no place is checked in the same way when it is
+		 * signalled. */
 		struct err e = { 0 };
 		if (!array_one_more(&es->held, es->n_held))
 			return;

@@ -65,8 +65,9 @@ static void find_blind(struct session_facts *f, const struct idle_history *h, in
 	}
 }
 
-/* The idle clock: the time from the session's last use to the last reading, without unobserved
- * time. In h->present, spans end at the last tick; past ones may go on after the moment. */
+/* The idle clock: the time from the session's last use to the last reading, without
+ * unobserved time. In h->present, spans end at the last tick; in the past they may go on after
+ * the moment. */
 static void fill_facts(struct session_facts *f, const struct idle_history *h,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
 {

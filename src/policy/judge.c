@@ -1,4 +1,5 @@
-/* Judges sessions: the stage and the next step of each, then a pass's breaker and limits. */
+/* Judges sessions: the stage and the next step of each, then the breaker and the limits of a
+ * whole pass. */
 #include "policy/judge.h"
 
 const char *const policy_hold_texts[POLICY_HOLDS] = {
@@ -177,7 +178,8 @@ static bool is_early(
 static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
 {
-	/* A session that would have been ended stays ended: it would not come back. */
+	/* A session that would have been ended stays ended: in reality it would not come
+	 * back. */
 	bool on_paper = v->state.stage == STAGE_ENDED && v->state.level == LEVEL_OBSERVE;
 	if (!f->holds && !on_paper) {
 		v->hold = HOLD_NOT_IDLE;

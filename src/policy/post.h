@@ -15,7 +15,8 @@ struct post_request {
 	size_t body_len;
 };
 
-/* Appends the request. ERR_USAGE: the URL or the header has a line break, or it is too long. */
+/* Appends the request. ERR_USAGE: the URL or the header has a line break, or the request is
+ * too long. */
 int post_write(struct str *out, const struct post_request *r, struct err *e);
 /* Reads it back; texts point into `bytes`, which is changed. ERR_USAGE: it is not a request. */
 int post_read(struct post_request *r, char *bytes, size_t len, struct err *e);

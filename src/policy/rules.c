@@ -220,7 +220,8 @@ bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
-/* The first minute of the day after `minute` when hours begin or end, or `next`, if earlier. */
+/* The first minute of the day after `minute` at which hours begin or end; `next` if that comes
+ * earlier. */
 static int next_edge(const struct config_calendar *c, int minute, int next)
 {
 	for (size_t i = 0; i < c->n_hours; i++) {
@@ -254,7 +255,8 @@ struct rules_times rules_times(
 {
 	struct rules_times t = { first_warning(rule), rule->again_ms, AT_NEVER, rule->end_ms };
 	const struct config_match *m = &rule->match;
-	/* A service may hold a model unused, so only a rule that names services ends them. */
+	/* A service may hold a model while nobody uses it, so only a rule that names services
+	 * ends them. */
 	bool names_services = (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n ||
 			      m->namespaces.n;
 	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)

@@ -122,7 +122,8 @@ void service_configure(
 	s->next_us = clock_now(&s->clock).boot_us;
 }
 
-/* Does what is due between passes. Requests to keep a session come before all else. */
+/* Does what is due between passes. Requests to keep a session come before anything is done
+ * to it. */
 static void attend(struct service *s)
 {
 	users_step(s->users, judged_ms(s));

@@ -36,7 +36,8 @@ struct simulation {
 	const struct policy *policy; /* with its history; the caller's, like the next three */
 	struct idle_history *history;
 	int64_t interval_ms;
-	/* Until when a session was kept, as of a moment; -1: not. NULL: none ever was. */
+	/* Until when a session was kept, as of a moment; -1: it was not. NULL: no session
+	 * ever was. */
 	int64_t (*kept_until)(void *context, const char *key, int64_t at_ms);
 	/* How many sessions held a card at a moment; NULL: count them in the history. */
 	int64_t (*count_sessions)(void *context, int64_t at_ms);

@@ -69,7 +69,8 @@ int user_talk_open_directory(const char *path, const char **name);
 void user_talk_address(struct sockaddr_un *a, int directory, const char *name);
 
 /* The client side: sends a request and waits for the answer, which must be finished in any
- * case. Fails if gua enforce does not run or answer, or refuses; the error has its reason. */
+ * case. Fails if gua enforce is not running, does not answer, or refuses; the error has its
+ * reason. */
 int user_talk_ask(const char *path, const struct user_request *r, struct user_answer *answer,
 	struct err *e);
 

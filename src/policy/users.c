@@ -69,7 +69,8 @@ static int read_present(struct users *u, struct err *e)
 	return rc;
 }
 
-/* Whether the configuration lets a user keep a session this long; answer->ok has it. */
+/* Whether the configuration allows a user to keep a session for this long; answer->ok is the
+ * result. */
 static int check_time(const struct users *u, const struct user_request *r, uint32_t uid,
 	struct user_answer *answer, struct err *e)
 {

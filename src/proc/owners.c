@@ -387,7 +387,8 @@ static void claim_job(char job[LABEL_CAP], struct piece id)
 		snprintf(job, LABEL_CAP, JOB_CLAIM "slurm:%.*s", (int)id.len, id.at);
 }
 
-/* The task of an array as its user knows it, "slurm:3_2", where Slurm's job is "slurm:5". */
+/* The task of an array by the number that its user knows, "slurm:3_2", where Slurm's job is
+ * "slurm:5". */
 static void take_task(char task[TASK_CAP], const char *job, const struct environment *env)
 {
 	struct piece array = env->values[VARIABLE_ARRAY_JOB];

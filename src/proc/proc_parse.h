@@ -22,7 +22,8 @@ struct proc_stat {
 	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */
 	int64_t threads;
 	uint64_t start_ticks; /* field 22: from boot to its start */
-	int64_t rss_pages;    /* inexact, see proc_read_resident(); -1: the line is cut */
+	int64_t rss_pages; /* inexact, see proc_read_resident(); -1: the line was cut before it
+			    */
 };
 
 /* False when the line is not whole up to field 22. */

@@ -137,7 +137,8 @@ static void serve(void *context, const struct str *bytes, struct str *reply)
 #define PROCESS_MS 500
 #define NAME_MS (USER_DEADLINE_MS + 500) /* the lookup has a deadline of its own */
 #define START_MS 10000
-/* How long a request may wait for processes in all: each may be just fast enough, of dozens. */
+/* How long a request may wait for processes in all: each may be just fast enough, and there may
+ * be dozens. */
 #define WAIT_MS 1000
 /* How long a request may take in all, waiting for a processor included. */
 #define REQUEST_MS 20000

@@ -24,7 +24,8 @@ struct user_names;
 
 int user_names_new(
 	struct user_names **u, user_find *find, void *context, int deadline_ms, struct err *e);
-/* Names from the bytes of a passwd file. It takes the bytes over and frees them; no threads. */
+/* Names from the bytes of a passwd file. The table takes the bytes over and frees them. It uses
+ * no threads. */
 int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e);
 void user_names_free(struct user_names *u);
 

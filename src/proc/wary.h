@@ -23,8 +23,9 @@ struct wary {
 	size_t next;	    /* index of the next entry to use */
 };
 
-/* Notes that a process blocked: it and its user are avoided from now on. NULL: it is unknown
- * which. If another one blocked a moment ago, nothing that may block is read for some time. */
+/* Notes that a process blocked: it and its user are avoided from now on. NULL: it is not known
+ * which one blocked. If another one blocked a moment ago, nothing that may block is read for
+ * some time. */
 void wary_add(struct wary *w, const struct process_id *id, int64_t now_us);
 
 /* Returns the entry of a life that blocked, or NULL. */

@@ -13,7 +13,8 @@ struct page {
 	const struct report_style *style;
 };
 
-/* Adds the sentences of a kind as paragraphs, wrapped, indented; labels have a column. */
+/* Adds the sentences of a kind as paragraphs, wrapped and indented; a label has its own
+ * column. */
 static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind,
 	size_t indent, const struct text_style *style)
 {
@@ -186,7 +187,8 @@ static bool is_same(const struct change *c)
 	return fabs(c->change) < c->step / 2;
 }
 
-/* A change with an arrow for its direction, so not by colour alone: "=", "▲ +1.5 points". */
+/* A change with an arrow for its direction, so that it is not shown by colour only: "=",
+ * "▲ +1.5 points". */
 static struct brief show_change(const struct change *c, bool ascii)
 {
 	bool more = c->change > 0;

@@ -1,4 +1,5 @@
-/* Formats the result of gua track: outline, own figures, advice, tables, the short text. */
+/* Formats the result of gua track: outline, own figures, advice, tables, and the short text
+ * for people. */
 #include "render/track.h"
 
 #include <sys/wait.h>

@@ -77,7 +77,8 @@ void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS
 #define LEAST_NAMED 0.1
 /* A verdict needs at least this part of the window to be observed ... */
 #define LEAST_OBSERVED 0.5
-/* ... and about an hour of it. The default hour may lack its last tick. */
+/* ... and about an hour of it. The default window is an hour, whose last tick may be
+ * missing. */
 #define LEAST_MS (55 * 60000)
 #define HOUR_MS (60 * 60000)
 

@@ -39,7 +39,8 @@ static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
 		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
 }
 
-/* Whether the UUIDs of a host's cards, from the card `first` on, begin alike. */
+/* Whether the UUIDs of a host's cards, beginning with the card `first`, have the same
+ * beginning. */
 static bool heads_are_alike(const struct audit *a, size_t first)
 {
 	size_t host = a->cards[first].host;

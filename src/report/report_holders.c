@@ -271,7 +271,8 @@ struct sorting {
 		*rank; /* ranks of the rows of the first level; NULL: this is the first level */
 };
 
-/* Compares cards and hosts by position, others by name. Those without a name come before. */
+/* Compares cards and hosts by position, others by name. Rows without a name are sorted
+ * before this. */
 static int compare_names(
 	enum identity kind, const struct audit_row *p, const struct audit_row *q)
 {
@@ -416,7 +417,8 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });
 }
 
-/* How many of n rows are shown. One row above the limit is shown, not "(1 more)". */
+/* How many of n rows are shown. One row beyond the limit is shown itself, instead of "(1
+ * more)". */
 static size_t shown_of(const struct listing *l, size_t n, size_t top)
 {
 	return top == 0 || n <= top || (l->rest && n == top + 1) ? n : top;
@@ -428,7 +430,8 @@ static bool shows(const struct listing *l, size_t i, size_t n_shown)
 	return i < n_shown && (l->q->most == 0 || l->to->table.n_rows < l->q->most);
 }
 
-/* Divides `whole` among the rows of a level that `order` lists; NULL: all, in their order. */
+/* Divides `whole` among the rows of a level that `order` lists; NULL: all rows, in their own
+ * order. */
 static void divide_costs(struct listing *l, size_t level, const size_t *order, size_t n,
 	const struct bill_cents *whole)
 {

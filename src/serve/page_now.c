@@ -36,7 +36,8 @@ static void add_summary(const struct view *v)
 		str_add(v->out, "<p><a href=\"#holding\">To the holders</a></p>\n");
 }
 
-/* A number with its unit. A reading whose unit explains it has a name for screen readers. */
+/* A number with its unit. A reading whose unit explains it has a name only for screen
+ * readers. */
 static void add_reading(const struct view *v, const char *name, double value, const char *unit)
 {
 	bool percent = strcmp(unit, "%") == 0;
@@ -45,7 +46,8 @@ static void add_reading(const struct view *v, const char *name, double value, co
 			percent ? "" : " class=\"hidden\"", name, value, unit);
 }
 
-/* A holder that computes, or else the one that has been idle for longest; and how many more. */
+/* A holder that computes, or else the one that has been idle for longest; and how many more
+ * there are. */
 static void add_holder_line(const struct view *v, const struct present_card *c)
 {
 	if (c->state == CARD_RESERVED) {

@@ -46,7 +46,8 @@ struct pool_job {
 };
 
 struct pool_ops {
-	/* Answers a question, in a thread of the pool. `asked_us`: when it came. Never NULL. */
+	/* Answers a question, in a thread of the pool. `asked_us` is when it came. Never
+	 * returns NULL. */
 	void *(*answer)(void *context, const struct pool_question *q, int64_t asked_us);
 	size_t (*size)(const void *result);
 	void (*drop)(void *result);

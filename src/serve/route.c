@@ -86,7 +86,8 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 
 /* Parameters of a page with a report and a sortable table of holders. */
 #define PAGE_PARAMS REPORT_PARAMS " order print"
-/* Parameters of a page about one user, card or notebook, but those that select others. */
+/* Parameters of a page about one user, card or notebook, without those that select another
+ * one. */
 #define OWN_PARAMS WINDOW_PARAMS " by group host model sort compare top longest order print"
 
 /* How long a report may be reused if the store has not changed: only the end of its window

@@ -156,7 +156,8 @@ static bool may_write(struct access_log *l, int64_t now_us, unsigned *dropped)
 
 /* Questions for the pool, and their answers. */
 
-/* Longest time for an answer, and longest wait of a question, which is then abandoned. */
+/* Longest time for an answer, and longest wait of a question in the queue; then it is
+ * abandoned. */
 enum { ANSWER_MS = 10000, QUEUE_MS = 5000 };
 /* An answer is reused for this long, and longer if the store has not changed. */
 enum { SURE_MS = 1000 };

@@ -35,8 +35,9 @@ static bool is_sweep_due(struct store *s, int64_t before_ms, bool *due)
 	return ok;
 }
 
-/* Whether the process has time on a card. All its slots have left holding_1m, so they are in
- * holding_1d, too, for ever. `sums` and `spells` are the two queries about a candidate. */
+/* Whether the process has time on a card. All its slots have left holding_1m, so they are also
+ * in holding_1d, where they stay for ever. `sums` and `spells` are the two queries about a
+ * candidate. */
 static bool is_counted(
 	sqlite3_stmt *sums, sqlite3_stmt *spells, const struct candidate *c, bool *counted)
 {

@@ -170,7 +170,8 @@ static int64_t known_row(const struct crowds *all, const char *user, const char 
 }
 
 /* Finds the row for a life of the crowd. It is that of its session, so that policy knows whose
- * use it was. After CROWD_SESSIONS sessions, and without a session, it is that of the user. */
+ * use it was. After CROWD_SESSIONS sessions, and for a process without a session, it is that of
+ * the user. */
 static bool find_row(
 	struct store *s, struct crowd *c, const struct process_entry *p, int64_t *id)
 {

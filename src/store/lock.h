@@ -11,7 +11,8 @@ int lock_beside(char *path, size_t cap, const char *db, const char *suffix, stru
 /* Whether to trust a file at `path`, beside the store, of this user. Root, the owner of the
  * store and the owner of its directory are trusted: they can replace the store itself. */
 bool lock_trusts(uid_t uid, const char *db, const char *path);
-/* Whether only *owner, who owns it, and root can change the store and what is beside it. */
+/* Whether only its owner and root can change the store and what is beside it; *owner is that
+ * owner. */
 bool lock_protects(const char *db, uid_t *owner);
 /* Refuses a store in a sticky directory such as /tmp if another user has put a file beside it
  * that SQLite would use: the pages in a -wal or -journal file replace those of the store. In

@@ -45,7 +45,8 @@ static bool is_no_space(int system_errno)
 
 static int fail(struct err *e, const struct failure *f)
 {
-	/* I/O errors and failures to open have an errno. A full disk or quota may be either. */
+	/* I/O errors and failures to open have an errno. A full disk or quota may be reported
+	 * as either. */
 	int rc = is_no_space(f->system_errno) ? SQLITE_FULL : f->rc & 0xff;
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
 		if (failures[i].rc == rc)

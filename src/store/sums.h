@@ -9,7 +9,8 @@
 
 struct store;
 
-/* Where the sums of complete hours end: earlier slots are in them, no later one. 0: none. */
+/* Where the sums of complete hours end: every slot before is in them, no later one is. 0: there
+ * are none. */
 #define SUMS_END_SQL                                                                           \
 	"SELECT ifnull(max(slot) + 3600, 0) FROM heat_1h WHERE slot BETWEEN 0 AND "            \
 	"1099511627776"

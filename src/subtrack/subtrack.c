@@ -393,7 +393,8 @@ static void join(
 	block->calls = (int64_t)calls->n;
 }
 
-/* Counts the marks from `from` on of the same block and, if `process`, process. */
+/* Counts the marks from `from` on that have the same block and, if `process`, the same
+ * process. */
 static size_t run_length(const struct marks *m, size_t from, bool process)
 {
 	size_t to = from + 1;

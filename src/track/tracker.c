@@ -340,7 +340,8 @@ void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusag
 	double at_s = now_s(t);
 	uint32_t i = tree_reaped(&t->tree, pid, usage, at_s);
 	if (i == NO_MEMBER) {
-		/* The process started and ended between two looks; it has no other children. */
+		/* The process started and ended between two looks; the owner has no other
+		 * children. */
 		double more[COUNTERS];
 		tree_count_usage(more, usage);
 		for (int c = 0; c < COUNTERS; c++)

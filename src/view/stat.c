@@ -93,7 +93,8 @@ static struct brief short_duration(int64_t ms)
 	return h % 24 ? str_brief("%lldd%lldh", h / 24, h % 24) : str_brief("%lldd", h / 24);
 }
 
-/* Appends "WORD 2h10m", or ">2h10m" if it may be longer; nothing if it is unknown or short. */
+/* Appends "WORD 2h10m", or ">2h10m" if it may be longer; nothing if it is not known or is
+ * short. */
 static void add_since(
 	struct str *out, const char *word, int64_t since_ms, bool longer, int64_t now_ms)
 {

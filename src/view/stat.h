@@ -14,7 +14,8 @@ struct stat_options {
 	struct text_style style;
 };
 
-/* The cards and instances of a look that match the filter, in the order shown. */
+/* The cards and instances of a look that match the filter, in the order in which they are
+ * shown. */
 struct stat_pick {
 	struct live *live;
 	const struct present *now; /* of the live view */

@@ -77,7 +77,8 @@ static int run_program(struct watch *w, const char *const *argv, const char *con
 	return rc;
 }
 
-/* Asks a program of Slurm, beside the configured scontrol. The caller frees a->data. */
+/* Asks a program of Slurm, which stands beside the configured scontrol. The caller frees
+ * a->data. */
 static int ask(struct watch *w, const char *program, const char *const *arguments,
 	struct answer *a, struct err *e)
 {

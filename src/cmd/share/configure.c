@@ -33,7 +33,8 @@ static void find_places(struct configuration *c, const char *named)
 		add_place(c, home, "/.config/gua/gua.conf");
 }
 
-/* Whether a recorder may follow a file: whoever can write to it can make it record less. */
+/* Whether a recorder may follow a file: a user who can write to it can make the recorder record
+ * less. */
 static int check_owner(const char *path, const struct stat *st, struct err *e)
 {
 	bool root = geteuid() == 0;

@@ -119,7 +119,8 @@ void terminal_progress_erase(struct progress *p)
 static bool show_paged(const char *command, const struct str *text)
 {
 	enum { NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
-	/* As git does: less ends if the text fits, shows colours, and leaves it there. */
+	/* As git does: less ends if the text fits, shows colours, and leaves it on the screen.
+	 */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
 	fflush(stdout);

@@ -252,7 +252,8 @@ static bool ask(struct capture *c, const struct capture_question *q)
 	return reply.code == NVML_OK;
 }
 
-/* Whether a library is in a directory that belongs to the system: unlike /run/user. */
+/* Whether a library is in a directory that belongs to the system: not in /run/user, for
+ * example. */
 static bool is_of_system(const char *path)
 {
 	static const char *const places[] = { "/usr/lib", "/usr/local/lib",

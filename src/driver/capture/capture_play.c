@@ -95,7 +95,8 @@ static int play_code(struct playing *p)
 	return code_of(p, find_answer(p));
 }
 
-/* Returns how much the counter grows in one loop of the rounds; the last lasts ROUND_US. */
+/* Returns how much the counter grows in one loop of the rounds. The last round counts as
+ * ROUND_US long. */
 static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_time *t)
 {
 	const struct capture_file *r = current->recorded;
@@ -199,7 +200,8 @@ struct stamped {
 	size_t room, n;
 };
 
-/* Adds an entry, if it is new and not in the future. Real drivers have stamps of 0. */
+/* Adds an entry, if it is new and not in the future. A stamp of 0 stays: real drivers have
+ * such entries. */
 static void add_stamped(
 	struct stamped *s, const char *row, int64_t loop, const struct play_time *t)
 {

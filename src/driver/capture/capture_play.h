@@ -20,7 +20,8 @@ struct capture_play {
 	struct play_unit cards[CAPTURE_CARDS], instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
 };
 
-/* Opens a play and takes the capture over, even on failure. Fails while another is played. */
+/* Opens a play and takes the capture over, even on failure. Fails if another capture is being
+ * played. */
 int capture_play_open(struct capture_play **play, struct capture_file *recorded,
 	struct clock *clock, struct err *e);
 void capture_play_close(struct capture_play *play);

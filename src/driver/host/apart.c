@@ -58,7 +58,8 @@ size_t apart_left_check(struct left *l, int64_t now_us)
 		}
 		bool still = c->process.pidfd >= 0;
 		living += still;
-		/* The number of failures is kept as long again as the card was left alone. */
+		/* The number of failures is remembered for as long again as the card was left
+		 * alone. */
 		if (still || now_us < c->until_us + c->wait_us)
 			l->cards[kept++] = *c;
 	}

@@ -301,7 +301,8 @@ static bool begin_card(struct apart_source *s, enum apart_call which, size_t pla
 	return card != NOWHERE;
 }
 
-/* Asks for all of them. Cards that the helper lacks are left out, here and in the answers. */
+/* Asks for all of them. Cards that the helper does not have are left out, here and when the
+ * answers are read. */
 static int apart_expect(struct source *base, const struct metric_request *requests, size_t n,
 	bool refresh, struct err *e)
 {

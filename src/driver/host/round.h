@@ -1,4 +1,5 @@
-/* Rounds: everything that the recorder asks the driver at one moment, and the pace of that. */
+/* Rounds: everything that the recorder asks the driver at one moment, and the pace at which it
+ * asks. */
 #pragma once
 
 #include "base/base.h"

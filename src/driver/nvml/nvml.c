@@ -377,7 +377,8 @@ static const struct source_ops captured_ops = {
 	.name = "capture", .describe = captured_describe, NVML_OPS
 };
 
-/* For the cards of another host, nothing of this host may be read: no file is below. */
+/* For the cards of another host, nothing of this host may be read: no file is below this path.
+ */
 #define NO_ROOT "/dev/null"
 
 int nvml_open(struct source **source, const struct source_options *options,

@@ -65,7 +65,8 @@ unsigned nvml_calls_parts(const struct nvml_form *f);
 unsigned nvml_calls_passed(const struct nvml_form *f);
 
 /* The type by which any function of the driver is called and played: on 64-bit Linux, pointers
- * and whole numbers are passed alike, in registers, and those too many are ignored. */
+ * and whole numbers are passed alike, in registers, and those that a function does not have are
+ * ignored. */
 enum { NVML_WORDS = 6 };
 typedef int (*nvml_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 

@@ -23,7 +23,8 @@ size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int
 /* The value of a sample, or NAN for a type that is not known. */
 double nvml_decode_value(const struct nvml_sample *sample, int type);
 
-/* Process lists are read into a buffer filled with this byte, to see what the driver wrote. */
+/* Process lists are read into a buffer filled with this byte, to find out how much the driver
+ * wrote. */
 enum { NVML_FILL = 0xAA };
 /* Returns the bytes of an entry: as many as were written (16, 24 or 32 for each of n), or
  * `expected` when that is not clear. */

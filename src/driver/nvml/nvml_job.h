@@ -44,7 +44,8 @@ int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task
 int nvml_job_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way);
 /* Uses a later way for the job from now on: the earlier ones work but report wrong values. */
 void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
-/* Whether the first two ways of a job are not supported: it has no other, or a substitute. */
+/* Whether the first two ways of a job are not supported: it has no others, or only a
+ * substitute. */
 bool nvml_job_is_unsupported(const struct nvml_card *c, enum nvml_job job);
 /* Whether a code means that the call will never work. */
 bool nvml_job_is_for_good(int code);

@@ -55,7 +55,8 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 bool nvml_lib_is_below(const char *root);
 /* The address of a symbol; NULL: it does not have it. */
 void *nvml_lib_find(const struct nvml_lib *lib, const char *name);
-/* Initialises the library; `root` is where /proc is. On failure `e` explains the code. */
+/* Initialises the library; `root` is where /proc is. On failure the sentence says what the code
+ * means. */
 int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e);
 /* Shuts the library down: every handle becomes invalid. */
 void nvml_lib_stop(struct nvml_lib *lib);

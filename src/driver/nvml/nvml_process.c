@@ -41,7 +41,8 @@ static const unsigned list_kinds[NVML_LISTS] = {
 /* Bytes of an entry by the list's symbol: _v2, _v3, unsuffixed. */
 static const size_t entry_sizes[NVML_LIST_WAYS] = { 24, 24, 16 };
 
-/* Reads a list into s->raw_list, which has room for the largest entries; *n: how many. */
+/* Reads a list into s->raw_list, which has room for the largest entries; *n is the number of
+ * entries. */
 static int read_list(struct nvml_source *s, void *handle, nvml_list_call call, unsigned *n)
 {
 	size_t want = LIST_ENTRIES;
@@ -108,7 +109,8 @@ static int64_t sum_bytes(const struct nvml_buffer *list, size_t n)
 	return n && !known ? UNKNOWN_BYTES : sum;
 }
 
-/* Returns the sum of the processes' memory, read again, and not into the lists; -1: unknown. */
+/* Returns the sum of the processes' memory, read again without changing the lists; -1: not
+ * known. */
 static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -146,7 +148,8 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 		nvml_gpm_stop(s, card, code == NVML_OK ? NVML_NO_DATA : code);
 	if (code != NVML_OK)
 		return code;
-	/* Cards that share the host's memory say 0; a broken answer is more than the total. */
+	/* Cards that share the host's memory report 0; a broken answer is more than the total.
+	 */
 	if (memory.total == 0 && s->base.cards[card].id.mem_total_bytes < 0)
 		return NVML_NOT_SUPPORTED;
 	if (memory.total == 0 || nvml_decode_memory(memory.total) < 0 ||

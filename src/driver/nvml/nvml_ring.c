@@ -85,7 +85,8 @@ void nvml_ring_learn(
 	int64_t period_us = median_spacing_us(all, n);
 	if (period_us > 0)
 		r->period_us = period_us;
-	/* The ring has fewer samples than it had and got since: it drops the oldest. */
+	/* The ring has fewer samples than before plus those that came since, so it drops the
+	 * oldest. */
 	r->full = r->wholes > 0 && (r->full || n < r->count + r->new_since);
 	r->full |= (int64_t)n * r->period_us >= ENOUGH_US;
 	r->count = n;

@@ -34,7 +34,8 @@ struct nvml_ring {
 	bool lost;	   /* at the last drain; logged when it starts */
 };
 
-/* Forgets the length of the ring: it started again, or has stamps that are not plausible. */
+/* Forgets the length of the ring: the ring started again, or some of its stamps are not
+ * plausible. */
 void nvml_ring_forget(struct nvml_ring *r);
 /* Whether to read the whole ring, not only new samples: at first, again soon after, and then
  * from time to time while it may still grow. */

@@ -62,7 +62,8 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 }
 
 /* Whether the record of a pid counts. A process that is not in the lists may have started after
- * they were read. This is reported, and the record counts until the lists are read again. */
+ * they were read. The reading reports this, and the record counts until the lists are read
+ * again. */
 static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct process_util *u)
 {
 	if (u->pid == 0)

@@ -34,7 +34,8 @@ struct sim {
 	struct play_holder *holders;
 };
 
-/* The driver's calls behind the metrics of live views; a call's fault is one of its metrics. */
+/* The driver's calls behind the metrics of live views; a fault of such a call is a fault of its
+ * metrics. */
 static const struct metric_call {
 	enum metric metric;
 	const char *call;

@@ -1,4 +1,5 @@
-/* Opens policy.db; reads and writes states, steps, arms, breaker, keeps, passes, simulation. */
+/* Opens policy.db, and reads and writes states, steps, arms, the breaker, keeps, passes and the
+ * last simulation. */
 #include "store/policy/policy_file.h"
 
 #include "policy.h"

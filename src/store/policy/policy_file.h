@@ -69,7 +69,8 @@ struct policy_orders {
 };
 int policy_file_orders(
 	struct policy_file *f, int64_t now_ms, struct policy_orders *o, struct err *e);
-/* Reads the moment of each release, oldest first; the caller frees *at_ms in any case. */
+/* Reads the moment of each release, oldest first; the caller frees *at_ms, also after a
+ * failure. */
 int policy_file_releases(struct policy_file *f, int64_t **at_ms, size_t *n, struct err *e);
 
 struct policy_pass {
@@ -92,7 +93,8 @@ struct policy_record {
 	size_t n_notices;
 	bool cancels; /* takes back the notices that wait for the session */
 };
-/* Writes all records, and the result of the pass if `pass` is not NULL; on failure nothing. */
+/* Writes all records, and the result of the pass if `pass` is not NULL; after a failure nothing
+ * is written. */
 int policy_file_write(struct policy_file *f, const struct policy_record *records, size_t n,
 	const struct policy_pass *pass, struct err *e);
 

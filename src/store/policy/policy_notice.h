@@ -47,7 +47,8 @@ int policy_notice_tries(struct policy_file *f, int64_t id, int64_t *tries, struc
 int policy_notice_cancel(
 	struct policy_file *f, const char *session, int64_t now_ms, struct err *e);
 
-/* Reads when a notice of the session's stage first reached its user; *ms -1: not yet. */
+/* Reads when a notice of the session's current stage first reached its user; *ms -1: not yet.
+ */
 int policy_notice_delivered(struct policy_file *f, const char *session,
 	const struct policy_state *state, int64_t *ms, struct err *e);
 
