@@ -189,10 +189,14 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 	bool cards = b->measures[q->by.n - 1] == MEASURE_CARDS, rest = false;
 	if (identity_by_is(&q->by, IDENTITY_CARD))
 		return;
+	bool nobodys = a->unattributed_ms >= LEAST_SHOWN_MS;
 	if (n == 0)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			r->fleet && r->fleet->n_partial
 				? "Not known: metrics say who used a host, not on which GPU."
+			: nobodys && r->fleet
+				? "Not known: metrics show a new user 150 s late, and none "
+				  "with --identities off."
 				: "Nobody held a GPU.");
 	for (size_t i = 0; i < n; i++)
 		rest |= b->rows[i].rest;
@@ -204,7 +208,7 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
-	if (a->unattributed_ms >= LEAST_SHOWN_MS && !cards)
+	if (nobodys && !cards)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"%s %s of active or idle-held time are in nobody's share.",
 			report_hours(r, a->unattributed_ms).text, report_unit(r));
@@ -233,15 +237,17 @@ static void add_hosts(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_ABSENT, NULL,
 			"Expected and not seen: %s. Their time is in no figure below.",
 			f->missing);
-	char resets[96] = "";
+	char resets[96] = "", observed[64] = "";
+	if (isfinite(r->observed))
+		snprintf(observed, sizeof(observed), ", %.1f%% of the GPUs' time in it",
+			100 * r->shown_observed);
 	if (f->n_counted)
 		snprintf(resets, sizeof(resets), " Counter resets: %zu host%s lost %s store.",
 			f->n_resets, report_plural(f->n_resets),
 			f->n_resets == 1 ? "its" : "their");
-	report_say(r, SENTENCE_FLEET, NULL,
-		"Window covered: %s to %s, %.1f%% of the GPUs' time in it.%s",
+	report_say(r, SENTENCE_FLEET, NULL, "Window covered: %s to %s%s.%s",
 		moment_text(a->since_ms, r->utc).text, moment_text(a->until_ms, r->utc).text,
-		100 * r->shown_observed, resets);
+		observed, resets);
 }
 
 static void add_cautions(struct report *r, const struct audit_fleet *f)

@@ -143,6 +143,18 @@ static void test_nothing_observed(void **state)
 	assert_null(find(&r, SENTENCE_VERDICT, 0));
 	assert_string_equal(find(&r, SENTENCE_HOLDERS, 0)->text, "Nobody held a GPU.");
 	report_finish(&r);
+
+	a.fleet.asked = true; /* hosts that have been scraped only once */
+	report_make(&r, &a, &by_user);
+	const struct sentence *covered = find(&r, SENTENCE_FLEET, 2);
+	assert_memory_equal(covered->text, "Window covered:", strlen("Window covered:"));
+	assert_null(strstr(covered->text, "nan"));
+	report_finish(&r);
+	a.unattributed_ms = 60000; /* users of whom metrics still show 0 */
+	report_make(&r, &a, &by_user);
+	const struct sentence *nobody = find(&r, SENTENCE_HOLDERS, 0);
+	assert_non_null(strstr(nobody->text, "metrics show a new user 150 s late"));
+	report_finish(&r);
 	audit_finish(&a);
 }
 
