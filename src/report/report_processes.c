@@ -241,6 +241,7 @@ static void say_unused(struct report *r, const struct audit *a, const struct lea
 void report_processes_add_leases(struct report *r, const struct audit *a)
 {
 	r->leases = (struct table)TABLE_OF(lease_columns);
+	r->leases.minutes = r->minutes;
 	for (size_t i = 0; i < a->leases.n; i++) {
 		const struct audit_lease *l = &a->leases.items[i];
 		int64_t to_ms = l->ended_ms < 0 ? a->until_ms : l->ended_ms;

@@ -134,7 +134,10 @@ static void add_costs(struct list *l)
 		say(s, SENTENCE_SPELL);
 	}
 	if (r->leases.n_rows) {
-		s = start(l, "leases", "Given away and not used", NULL);
+		char title[96];
+		snprintf(
+			title, sizeof(title), "Given away and not used, in %s", report_unit(r));
+		s = start(l, "leases", title, "Given away and not used");
 		show(s, &r->leases, "Which jobs had which GPU and did not use it");
 		say(s, SENTENCE_LEASES);
 	}

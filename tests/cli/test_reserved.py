@@ -127,7 +127,9 @@ def test_people_read_it(db):
     assert "together idle-held and reserved: 3.8 of 5 GPUs" in text
     assert "Idle-held and reserved together are 75.0% of observed time, above 20%" in text
     assert "alice has the largest part: 3.25 of 7.50 GPU-hours (share)" in text
-    assert "Given away and not used" in text and "alice job 4 (never) 0 11-02 08:00 2 h 0 min 2.00 0.00" in text
+    assert "Given away and not used, in GPU-hours" in text and "alice job 4 (never) 0 11-02 08:00 2 h 0 min 2.00 0.00" in text
+    short = " ".join(found(db, "--last", "10m").split())
+    assert "Given away and not used, in GPU-minutes" in short and "alice job 4 (never) 0 11-02 08:00 2 h 0 min 10.00 0.00" in short
     digest = " ".join(gua("report", "--db", db, "--now", f"@{START + 2 * HOUR}", "--utc", "--digest", "--last", "1d").stdout.split())
     assert "job 4 (never) of alice has had GPU 0 for 2 h 0 min and never used it." in digest and "job 6 of carol" not in digest
     assert "reserved 55.0% - " in digest and "reserved, GPU-hours 5.50 - " in digest
