@@ -468,16 +468,16 @@ struct roster_row {
 
 #define OF(member) offsetof(struct roster_row, member)
 static const struct column columns[] = {
-	{ "host", "host", .flexible = true, STRING(name) },
+	{ "host", "host", .width = 16, .flexible = true, STRING(name) },
 	{ "state", "state", STRING(state) },
 	{ "accounted_until", "accounted until", KNOWN(MOMENT, accounted_ms) },
 	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
 	{ "version", "version", STRING(version) },
 	/* Where there are samples of other exporters. */
 	{ "metrics", "metrics", STRING(metrics) },
-	{ "interval_seconds", "every", KNOWN(LENGTH, interval_ms) },
+	{ "interval_seconds", "every", KNOWN(LENGTH, interval_ms), .optional = true },
 	{ "observed", "observed", NUMBER(SHARE, observed) },
-	{ "leases", "pods", NUMBER(BOOL, leases) },
+	{ "leases", "pods", NUMBER(BOOL, leases), .optional = true },
 };
 enum { OWN_COLUMNS = 5 };
 #undef OF

@@ -303,6 +303,8 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
     assert rows["torn"]["observed"] == pytest.approx(1 - 360 / 3600, abs=0.005) and rows["good"]["leases"] is True
     text = status().stdout
     assert "3 hosts seen: 1 ok, 1 holes, 1 silent" in text
+    (tmp_path / "hosts").write_text("gpu-0001.example\ngpu-0002.example\n")
+    assert "\n  gpu-0002.example  missing" in status("--expect", str(tmp_path / "hosts")).stdout  # not cut where names differ
     assert "dcgm: 3 hosts, 3 GPUs (NVIDIA A100: 2, NVIDIA H100: 1), version unknown on 3, sampled every 30 s" in text and "its labels say which pod or job has a GPU on 1 host\n" in text
     assert rows["quiet"]["leases"] is False and rows["torn"]["leases"] is False
     assert status("--check").returncode == 1
