@@ -55,7 +55,8 @@ static const struct fault {
 		"the client's certificate or key cannot be used (--cert, --key)" },
 	{ CURLE_SSL_CACERT_BADFILE, VERDICT_BAD, "the file of --ca cannot be used" },
 	{ CURLE_SSL_CONNECT_ERROR, VERDICT_BAD,
-		"TLS could not be set up; does the engine answer with http:// there?" },
+		"TLS could not be set up; does the engine answer with http:// there, and do "
+		"--cert and --key belong together?" },
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 
@@ -79,11 +80,14 @@ static enum verdict judge_status(const struct client_request *r, long status, st
 {
 	bool passes = status == 429 || status == 502 || status == 503 || status == 504;
 	const char *says = r->answer.error;
-	const char *advice = status == 401   ? "; give --bearer-file or --basic-file"
-			     : status == 403 ? "; the credentials are not allowed to do this"
-			     : status == 404 ? "; the URL may need a path, such as /prometheus"
-			     : status == 422 ? "; a shorter --since asks for less"
-					     : "";
+	const char *advice =
+		status == 400 && !*says ? "; it may want https://"
+		: status == 401		? "; give --bearer-file or --basic-file"
+		: status == 403		? "; the credentials are not allowed to do this"
+		: status == 404 ? "; the URL may need a path, such as /prometheus, or none"
+		: status == 405 ? "; --from takes a Prometheus-compatible engine, not gua serve"
+		: status == 422 ? "; a shorter --since asks for less"
+				: "";
 	if (*says)
 		err_set(e, ERR_WORLD, "the engine refused the query: %s (HTTP %ld%s%s)%s", says,
 			status, *r->answer.error_type ? ", " : "", r->answer.error_type,

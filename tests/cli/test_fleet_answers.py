@@ -105,7 +105,10 @@ BAD = {
             "the engine refused the query: cannot parse \\x1B[31m (HTTP 422, 422); a shorter --since"),
     "503": ((b"busy", 503, "text/plain"), "the engine answered with HTTP 503"),
     "401": ((b"", 401, "text/plain"), "HTTP 401; give --bearer-file or --basic-file"),
-    "404": ((b"<html>", 404, "text/html"), "HTTP 404; the URL may need a path"),
+    "400": ((b"plain HTTP to a TLS port", 400, "text/plain"), "HTTP 400; it may want https://"),
+    "400 with a reason": ((b'{"status":"error","errorType":"bad_data","error":"odd"}', 400, "application/json"), "odd (HTTP 400, bad_data)\n"),
+    "404": ((b"<html>", 404, "text/html"), "HTTP 404; the URL may need a path, such as /prometheus, or none"),
+    "405": ((b'{"error":"Only GET and HEAD are answered."}', 405, "application/json"), "engine, not gua serve"),
 }
 
 
@@ -359,7 +362,7 @@ def test_tls_with_a_certificate_of_the_client(tmp_path):
 def test_an_engine_without_tls_asked_with_https(tmp_path):
     with Engine(lambda h, *_: send(h, GOOD)) as engine:
         run = gua("fleet", "status", "--from", engine.url.replace("http:", "https:"))
-    assert run.returncode == 1 and "does the engine answer with http:// there?" in run.stderr
+    assert run.returncode == 1 and "does the engine answer with http:// there, and do --cert and --key" in run.stderr
 
 
 def test_hosts_and_their_states(tmp_path):
