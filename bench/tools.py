@@ -28,6 +28,8 @@ def shot(command, env):
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True, check=False)
     wall, cpu = (time.monotonic() - begin) * 1000, used() - before
+    if done.returncode:  # a program that gives up is quick
+        raise RuntimeError(f"{command[0]} failed: {done.stderr[-300:]}")
     return cpu, wall, int(done.stderr.split()[-1]) / 1024
 
 
