@@ -16,7 +16,7 @@
 
 #define SECOND 1000000LL
 #define MB (1LL << 20)
-enum { CARDS = 2, LONG_MS = 60000, SHORT_MS = 150 };
+enum { CARDS = 2, LONG_MS = 60000, SHORT_MS = 500 };
 
 /* A source that lives in the helper. A test tells it what to do. */
 struct toy {
@@ -351,7 +351,7 @@ static void test_a_process_that_does_not_run(void **state)
 	kill(helper_pid(s->site->helper), SIGSTOP);
 	ask(t, 1000, 3600 * SECOND);
 	assert_int_equal(round_run(t->source, t->round, &e), ERR_WORLD);
-	assert_string_equal(e.text, "the driver has not answered for 150 ms");
+	assert_string_equal(e.text, "the driver has not answered for 500 ms");
 	finish(t);
 }
 
