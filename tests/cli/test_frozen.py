@@ -92,7 +92,7 @@ DOCUMENTS = {
     "events": "events --json --db DB --since 2026-10-26",
     "export": "export --format json --db DB",
     "lease-list": "lease list --json --leases LEASES",
-    "pick": "pick --json --source sim --clock virtual --no-store --lock-dir LEASES",
+    "pick": "pick --json --source sim --clock virtual --no-store --hold 0s --lock-dir LEASES",
     "query": "query --source sim --clock virtual --no-store --query-gpu=index,uuid,gua.state --format=json",
     "report": "report --json --db DB --since 2026-10-26 --compare --by user,process",
     "simulate": "enforce simulate --json --db DB --since 2026-10-26",
