@@ -241,6 +241,24 @@ def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
     assert run.stdout.splitlines() == lines
 
 
+FAILED_UNITS = """
+import pathlib
+print(*suite.failed_programs(sys.argv[1]))
+suite.one = lambda command, env: (1, 0, 0, " ".join(map(str, command)))
+print(suite.alone(pathlib.Path("build-asan"), "apart")[3])
+"""
+
+
+def test_the_program_of_a_unit_test_that_failed_runs_alone(tmp_path):
+    log = tmp_path / "log.xml"
+    log.write_text('<testsuites><testsuite name="gua.answer"><testcase name="1 - a" classname="gua.answer"/></testsuite>'
+                   '<testsuite name="gua.apart"><testcase name="1 - b" classname="gua.apart"/>'
+                   '<testcase name="2 - c" classname="gua.apart"><failure/></testcase></testsuite></testsuites>')
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + FAILED_UNITS
+    run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == ["apart", "meson test -C build-asan --no-rebuild apart"], run.stderr
+
+
 SHARED_OUT = """
 import os, pathlib, pytest
 @pytest.fixture(scope="session")

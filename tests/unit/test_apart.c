@@ -164,7 +164,7 @@ static const struct source_kind toy_kind = {
 	.name = "toy", .open = toy_open, .may_block = true
 };
 
-enum { LONG_MS = 60000, SHORT_MS = 100, TURN_MS = 20 };
+enum { LONG_MS = 60000, SHORT_MS = 500, TURN_MS = 20 };
 
 struct setting {
 	struct clock clock;
