@@ -204,7 +204,8 @@ static void test_the_python_tool(void **state)
 	expect_refused(w, "is a database of the Python tool; take it over with: gua import ");
 }
 
-/* As file systems on disks give it again; those in memory do not. */
+/* As file systems on disks give it again, unless another program gets it first; those in memory
+ * do not. The file is refused in any case. */
 static void test_a_file_with_the_inode_of_a_store(void **state)
 {
 	(void)state;
@@ -212,23 +213,18 @@ static void test_a_file_with_the_inode_of_a_store(void **state)
 	struct err e = { 0 };
 	struct store *s = NULL;
 	sqlite3 *db = NULL;
-	struct stat before, after;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/gua.db", dir);
 	assert_int_equal(store_open(&s, path, &e), 0);
 	store_close(s);
 	assert_int_equal(store_open_read(&db, path, &e), 0);
 	sqlite3_close(db);
-	assert_int_equal(stat(path, &before), 0);
 	unlink(path);
 	usleep(20000);
 	tell(path, "CREATE TABLE bookmarks (url TEXT)");
-	assert_int_equal(stat(path, &after), 0);
 	int code = store_open_read(&db, path, &e);
 	unlink(path);
 	rmdir(dir);
-	if (before.st_ino != after.st_ino)
-		skip();
 	assert_int_equal(code, ERR_WORLD);
 	assert_says(e.text, "is a database of another program, not of gua");
 }
