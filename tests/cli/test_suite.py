@@ -222,8 +222,8 @@ def test_what_holds_in_one_build_runs_there():
 
 AGAIN = """
 import pathlib
-def try_alone(where, case):
-    return (1, 0, 0, "") if "steady" in case else (0, 1, 0, "why")
+def try_alone(where, *cases):
+    return (len(cases), 0, 0, "") if "steady" in cases[0] else (0, len(cases), 0, "why")
 print(*suite.once_more((7, {failed}), [(pathlib.Path("build-asan"), case) for case in sys.argv[1:]], try_alone))
 """
 
@@ -233,7 +233,9 @@ print(*suite.once_more((7, {failed}), [(pathlib.Path("build-asan"), case) for ca
     (3, ["steady", "broken"],  # the third is a sanitizer's report, which nothing takes back
      ["unsteady steady (build-asan): failed beside other work, and passed alone", "FAILED broken (build-asan): alone, too",
       "8 2"]),
-    (6, ["steady"] * 6, ["7 6"]),  # so many are no accident
+    (6, [f"steady[{case}]" for case in range(6)],  # one play, judged six times
+     ["unsteady steady (build-asan): failed beside other work, and passed alone", "13 0"]),
+    (6, [f"steady{test}" for test in range(6)], ["7 6"]),  # so many are no accident
 ])
 def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + AGAIN.format(failed=failed)
@@ -244,8 +246,8 @@ def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
 FAILED_UNITS = """
 import pathlib
 print(*suite.failed_programs(sys.argv[1]))
-suite.one = lambda command, env: (1, 0, 0, " ".join(map(str, command)))
-print(suite.alone(pathlib.Path("build-asan"), "apart")[3])
+suite.one = lambda command, env: print(*command) or (1, 0, 0, "")
+print(*suite.alone(pathlib.Path("build-asan"), "apart", "apart")[:2])
 """
 
 
@@ -256,7 +258,7 @@ def test_the_program_of_a_unit_test_that_failed_runs_alone(tmp_path):
                    '<testcase name="2 - c" classname="gua.apart"><failure/></testcase></testsuite></testsuites>')
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + FAILED_UNITS
     run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
-    assert run.stdout.splitlines() == ["apart", "meson test -C build-asan --no-rebuild apart"], run.stderr
+    assert run.stdout.splitlines() == ["apart", "meson test -C build-asan --no-rebuild apart", "2 0"], run.stderr
 
 
 SHARED_OUT = """
