@@ -179,17 +179,18 @@ static int print_report(const struct call *call, const struct report *r, struct 
 	return terminal_page(call->self, &out, o->no_pager || (!text && !o->digest));
 }
 
-/* The end of the file's name, after its last point; NULL: there is none. */
-static const char *output_end(const struct report_options *o)
+/* The end of the file's name, if it is what decides the format; else NULL. */
+static const char *deciding_end(const struct report_options *o)
 {
-	const char *point = o->output ? strrchr(o->output, '.') : NULL;
+	bool chosen = o->json || o->format || o->digest;
+	const char *point = o->output && !chosen ? strrchr(o->output, '.') : NULL;
 	return point ? point + 1 : NULL;
 }
 
 /* Without --format the end of the file's name decides: week.html is a page. */
 static void choose_format(struct report_options *o)
 {
-	const char *end = o->json || o->format || o->digest ? NULL : output_end(o);
+	const char *end = deciding_end(o);
 	if (end && options_choice("json|csv|html|svg", end) >= 0)
 		o->format = end;
 }
@@ -205,7 +206,7 @@ static int check_options(const struct report_options *o, struct err *e)
 		return e->code;
 	if (o->no_color && o->color)
 		return err_set(e, ERR_USAGE, "--no-color and --color exclude each other");
-	const char *end = o->format || o->json || o->digest ? NULL : output_end(o);
+	const char *end = deciding_end(o);
 	if (end && options_choice("pdf|png|jpg|xls|xlsx|ods|docx|htm|xml", end) >= 0)
 		return err_set(e, ERR_USAGE,
 			"--output %s: gua does not write .%s; a browser prints .html, a "
