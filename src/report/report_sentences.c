@@ -195,8 +195,8 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 			r->fleet && r->fleet->n_partial
 				? "Not known: metrics say who used a host, not on which GPU."
 			: nobodys && r->fleet
-				? "Not known: metrics show a new user 150 s late, and none "
-				  "with --identities off."
+				? "Not known: metrics show a new user after 150 s, and no "
+				  "user at all with --identities off."
 				: "Nobody held a GPU.");
 	for (size_t i = 0; i < n; i++)
 		rest |= b->rows[i].rest;

@@ -153,7 +153,7 @@ static void test_nothing_observed(void **state)
 	a.unattributed_ms = 60000; /* users of whom metrics still show 0 */
 	report_make(&r, &a, &by_user);
 	const struct sentence *nobody = find(&r, SENTENCE_HOLDERS, 0);
-	assert_non_null(strstr(nobody->text, "metrics show a new user 150 s late"));
+	assert_non_null(strstr(nobody->text, "metrics show a new user after 150 s"));
 	report_finish(&r);
 	audit_finish(&a);
 }
